@@ -1,0 +1,1 @@
+//! 64-bit, time-sorted, globally unique IDs made in your own process.
