@@ -1,0 +1,1 @@
+//! The registry of a fleet: a DynamoDB table.

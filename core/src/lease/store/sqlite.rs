@@ -1,0 +1,1 @@
+//! The embedded registry for one machine.
