@@ -1,6 +1,8 @@
 //! 64-bit, time-sorted, globally unique IDs made in your own process.
 
 mod error;
+#[allow(dead_code)]
+pub(crate) mod fork;
 mod id;
 mod layout;
 #[doc(hidden)]
