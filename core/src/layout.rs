@@ -12,7 +12,7 @@ pub const DEFAULT_EPOCH_MS: i64 = 1_767_225_600_000;
 
 /// The bits of an ID (timestamp, datacenter, worker, sequence: 63 together) and its epoch.
 ///
-/// The default is `41-5-5-12` from 2026-01-01T00:00:00Z, good until 2095-09-06.
+/// The default is `41-5-5-12` from 2026-01-01T00:00:00Z, good until 2095-09-07.
 ///
 /// ```
 /// use leaseflake::{IdParts, Layout};
@@ -68,8 +68,7 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// `INVALID_ARGUMENT` if the epoch is before 1970, in the future, or so late that the last
-    /// timestamp does not fit in 63 bits.
+    /// `INVALID_ARGUMENT` if the epoch is before 1970 or in the future.
     pub fn with_epoch_ms(self, epoch_ms: i64) -> Result<Layout, Error> {
         let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64);
         // A machine whose clock is behind must still know the default epoch.
@@ -216,7 +215,8 @@ impl fmt::Display for Layout {
     }
 }
 
-/// Reads `41-5-5-12`; the epoch is the default one.
+/// Reads `41-5-5-12`, strictly as it is written (no sign, blanks or leading zeros), so that what
+/// the registry pins has one spelling; the epoch is the default one.
 impl FromStr for Layout {
     type Err = Error;
 
@@ -225,7 +225,8 @@ impl FromStr for Layout {
             .split('-')
             .map(|width| {
                 let digits = !width.is_empty() && width.bytes().all(|byte| byte.is_ascii_digit());
-                digits.then(|| width.parse().ok()).flatten()
+                let strict = digits && (width == "0" || !width.starts_with('0'));
+                strict.then(|| width.parse().ok()).flatten()
             })
             .collect();
         match widths.as_deref() {
@@ -233,7 +234,7 @@ impl FromStr for Layout {
             _ => Err(Error::invalid(
                 "layout",
                 text,
-                "four widths timestamp-datacenter-worker-sequence, such as 41-5-5-12",
+                "four widths timestamp-datacenter-worker-sequence, without blanks or leading zeros, such as 41-5-5-12",
             )),
         }
     }
