@@ -1,0 +1,37 @@
+# Every target is a line or two; what is longer is a script in scripts/.
+# A part of the tests adds itself to TESTS in its own section.
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+SHELL := bash
+
+PREFIX ?= /usr/local
+# One profile for all that tests build, so that nothing is compiled twice.
+CARGO_TEST := cargo test --locked --profile ci
+TESTS :=
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+.PHONY: setup
+setup: ## install what is missing, or name it with its command
+	@scripts/setup
+
+.PHONY: lint
+lint: ## formatting, lints, documentation, lock files
+	@scripts/lint
+
+.PHONY: vectors
+vectors: ## compute the shared test vectors anew
+	python3 tests/vectors/generate.py
+
+.PHONY: test-core
+TESTS += test-core
+test-core: ## the core alone, without the AWS SDK
+	python3 tests/vectors/generate.py --check
+	$(CARGO_TEST) -p leaseflake
+
+.PHONY: test
+test: setup lint ## everything
+	@scripts/run-parts $(TESTS)
