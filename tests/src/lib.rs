@@ -1,1 +1,3 @@
 //! Tests that cross crates and languages.
+
+pub mod shim;
