@@ -88,7 +88,8 @@ impl ShimClock {
     /// clock. Adds to an `LD_PRELOAD` that is already there.
     pub fn apply<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         let mut preload = OsString::from(env!("CLOCKSHIM_SO"));
-        let given = command.get_envs().find(|(name, _)| *name == "LD_PRELOAD").map(|(_, value)| value.map(OsString::from));
+        let given =
+            command.get_envs().find(|(name, _)| *name == "LD_PRELOAD").map(|(_, value)| value.map(OsString::from));
         if let Some(others) = given.unwrap_or_else(|| env::var_os("LD_PRELOAD")).filter(|others| !others.is_empty()) {
             preload.push(":");
             preload.push(others);
