@@ -261,3 +261,103 @@ impl IdParts {
         if self.timestamp_ms >= 0 { UNIX_EPOCH + span } else { UNIX_EPOCH - span }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    prop_compose! {
+        /// Any layout that is allowed, with any epoch up to the default one.
+        fn layouts()(datacenter in 0_u8..=10, worker in 0_u8..=10)
+            (sequence in 1_u8..=(31 - datacenter - worker).min(22), datacenter in Just(datacenter), worker in Just(worker),
+             epoch_ms in 0..=DEFAULT_EPOCH_MS) -> Layout {
+            let timestamp = 63 - datacenter - worker - sequence;
+            Layout::new(timestamp, datacenter, worker, sequence).unwrap().with_epoch_ms(epoch_ms).unwrap()
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_positive_number_has_fields_that_make_it_again(layout in layouts(), number in 1..=i64::MAX) {
+            let id = Id::from_i64(number).unwrap();
+            prop_assert_eq!(layout.encode(&layout.decode(id)), Ok(id));
+        }
+
+        #[test]
+        fn a_later_timestamp_is_a_larger_id_whatever_the_other_fields(
+            layout in layouts(), first in 0_u64..1 << 31, later in 1_u64..1 << 31, low in any::<[u32; 6]>(),
+        ) {
+            let id = |timestamp: u64, fields: &[u32]| layout.encode(&IdParts {
+                timestamp_ms: layout.epoch_ms() + timestamp as i64,
+                datacenter_id: fields[0] & layout.max_datacenter_id(),
+                worker_id: fields[1] & layout.max_worker_id(),
+                sequence: (fields[2] & layout.max_sequence()).max(1),
+            }).unwrap();
+            prop_assert!(id(first, &low[..3]) < id(first + later, &low[3..]));
+        }
+
+        #[test]
+        fn the_text_of_a_layout_reads_as_the_same_widths(layout in layouts()) {
+            let read: Layout = layout.to_string().parse().unwrap();
+            prop_assert_eq!(read.with_epoch_ms(layout.epoch_ms()), Ok(layout));
+        }
+
+        #[test]
+        fn no_fields_make_a_panic_or_an_id_with_other_fields(
+            layout in layouts(),
+            timestamp_ms in prop_oneof![any::<i64>(), 0..DEFAULT_EPOCH_MS * 3],
+            fields in prop_oneof![any::<[u32; 3]>(), [0_u32..64, 0_u32..64, 0_u32..8192]],
+        ) {
+            let [datacenter_id, worker_id, sequence] = fields;
+            let parts = IdParts { timestamp_ms, datacenter_id, worker_id, sequence };
+            if let Ok(id) = layout.encode(&parts) {
+                prop_assert_eq!(layout.decode(id), parts);
+            }
+        }
+
+        #[test]
+        fn no_text_makes_a_panic(text in ".*") {
+            let _ = text.parse::<Layout>();
+            let _ = text.parse::<Id>();
+        }
+    }
+
+    #[test]
+    fn what_a_slot_puts_together_is_what_decode_takes_apart() {
+        let layout = Layout::default();
+        let bits = (7 << layout.timestamp_shift()) | layout.worker_prefix(31, 4) | 9;
+        let parts = layout.decode(Id::from_issued(bits));
+        assert_eq!(parts.timestamp_ms, DEFAULT_EPOCH_MS + 7);
+        assert_eq!((parts.datacenter_id, parts.worker_id, parts.sequence), (31, 4, 9));
+    }
+
+    #[test]
+    fn the_time_of_an_id_is_a_system_time_before_and_after_1970() {
+        let at = |timestamp_ms| IdParts { timestamp_ms, datacenter_id: 0, worker_id: 0, sequence: 0 }.timestamp();
+        assert_eq!(at(0), UNIX_EPOCH);
+        assert_eq!(at(1_767_225_600_001), UNIX_EPOCH + Duration::new(1_767_225_600, 1_000_000));
+        assert_eq!(at(-1), UNIX_EPOCH - Duration::from_millis(1));
+        assert!(at(i64::MIN) < at(i64::MAX));
+    }
+
+    #[test]
+    fn widths_at_their_ends_are_allowed_and_one_beyond_is_not() {
+        for (text, allowed) in [
+            ("32-10-10-11", true),
+            ("31-10-10-12", false),
+            ("61-0-1-1", true),
+            ("62-0-0-1", false),
+            ("41-10-0-12", true),
+            ("40-11-0-12", false),
+            ("41-0-10-12", true),
+            ("40-0-11-12", false),
+            ("41-0-0-22", true),
+            ("40-0-0-23", false),
+            ("61-1-0-1", true),
+            ("43-10-10-0", false),
+        ] {
+            assert_eq!(text.parse::<Layout>().is_ok(), allowed, "{text}");
+        }
+    }
+}
