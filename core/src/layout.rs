@@ -269,9 +269,12 @@ mod tests {
 
     prop_compose! {
         /// Any layout that is allowed, with any epoch up to the default one.
-        fn layouts()(datacenter in 0_u8..=10, worker in 0_u8..=10)
-            (sequence in 1_u8..=(31 - datacenter - worker).min(22), datacenter in Just(datacenter), worker in Just(worker),
-             epoch_ms in 0..=DEFAULT_EPOCH_MS) -> Layout {
+        fn layouts()(datacenter in 0_u8..=10, worker in 0_u8..=10)(
+            datacenter in Just(datacenter),
+            worker in Just(worker),
+            sequence in (2_u8.saturating_sub(datacenter + worker).max(1))..=(31 - datacenter - worker).min(22),
+            epoch_ms in 0..=DEFAULT_EPOCH_MS,
+        ) -> Layout {
             let timestamp = 63 - datacenter - worker - sequence;
             Layout::new(timestamp, datacenter, worker, sequence).unwrap().with_epoch_ms(epoch_ms).unwrap()
         }
