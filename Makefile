@@ -32,6 +32,11 @@ test-core: ## the core alone, without the AWS SDK
 	python3 tests/vectors/generate.py --check
 	$(CARGO_TEST) -p leaseflake
 
+.PHONY: test-fleet
+TESTS += test-fleet
+test-fleet: ## many processes, moved clocks, and the checker that finds repeats
+	$(CARGO_TEST) -p leaseflake-tests -p leaseflake-fleet
+
 .PHONY: test
 test: setup lint ## everything
 	@scripts/run-parts $(TESTS)
