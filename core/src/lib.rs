@@ -1,13 +1,35 @@
 //! 64-bit, time-sorted, globally unique IDs made in your own process.
 
+#[doc(hidden)]
+pub mod clock;
+mod discovery;
 mod error;
 #[allow(dead_code)]
 pub(crate) mod fork;
+mod generator;
+mod guard;
 mod id;
 mod layout;
 #[doc(hidden)]
 pub mod lease;
+mod log;
+mod options;
+#[doc(hidden)]
+pub mod random;
+#[doc(hidden)]
+pub mod rules;
+mod status;
+mod sync;
 
+pub use clock::{KernelClock, kernel_clock};
 pub use error::{Error, ErrorCode};
+pub use generator::IdGenerator;
+#[doc(hidden)]
+pub use generator::Reserved;
+#[doc(hidden)]
+pub use guard::guard;
 pub use id::Id;
 pub use layout::{DEFAULT_EPOCH_MS, IdParts, Layout};
+pub use lease::state::{KeeperCounters, LeaseState, StateChange};
+pub use options::{OPTION_NAMES, Options};
+pub use status::{Status, StatusValue};

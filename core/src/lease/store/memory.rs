@@ -1,8 +1,10 @@
 //! A registry in memory, for tests: same rules, no persistence.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Answer, FenceRequest, LeaseStore, LeaseWrite, Reply, Request, StoreError, StoreErrorKind};
+use crate::fork;
 use crate::layout::Layout;
 use crate::lease::record::{DatacenterView, LayoutPin, LeaseRecord, TableIdentity};
 
@@ -116,30 +118,50 @@ impl MemoryRegistry {
     }
 }
 
-/// The `memory:` store of one process.
+/// The `memory:` store of one process, and of no other: it does not cross a fork.
 pub struct MemoryStore {
-    registry: std::sync::Arc<std::sync::Mutex<MemoryRegistry>>,
+    registry: Arc<Mutex<MemoryRegistry>>,
     name: String,
+    generation: u64,
 }
+
+/// The registries of this process, by the name behind `memory:`.
+static NAMED: Mutex<BTreeMap<String, (Arc<Mutex<MemoryRegistry>>, u64)>> = Mutex::new(BTreeMap::new());
 
 impl MemoryStore {
     /// A store over a registry that others share.
-    pub fn new(registry: std::sync::Arc<std::sync::Mutex<MemoryRegistry>>, name: &str) -> MemoryStore {
-        MemoryStore { registry, name: name.to_owned() }
+    pub fn new(registry: Arc<Mutex<MemoryRegistry>>, name: &str) -> MemoryStore {
+        MemoryStore { registry, name: name.to_owned(), generation: fork::generation() }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, MemoryRegistry> {
-        self.registry.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    /// The store of this name: one registry for the whole process.
+    pub fn named(name: &str) -> MemoryStore {
+        let mut named = NAMED.lock().unwrap_or_else(PoisonError::into_inner);
+        // A copy that a fork made keeps the generation of its original, and so is refused.
+        let (registry, generation) =
+            named.entry(name.to_owned()).or_insert_with(|| (Arc::default(), fork::generation()));
+        MemoryStore { registry: Arc::clone(registry), name: name.to_owned(), generation: *generation }
+    }
+
+    fn lock(&self) -> Result<MutexGuard<'_, MemoryRegistry>, StoreError> {
+        if self.generation != fork::generation() {
+            // A forked copy of the registry would give the same worker IDs once more.
+            return Err(StoreError::new(
+                StoreErrorKind::Rejected,
+                format!("{}: a registry in memory belongs to one process; use sqlite: across forks", self.name()),
+            ));
+        }
+        Ok(self.registry.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl LeaseStore for MemoryStore {
     fn call(&mut self, request: &Request) -> Answer {
-        Answer::undated(self.lock().apply(request))
+        Answer::undated(self.lock().and_then(|mut registry| registry.apply(request)))
     }
 
     fn describe(&mut self) -> Result<TableIdentity, StoreError> {
-        Ok(self.lock().table.clone())
+        Ok(self.lock()?.table.clone())
     }
 
     fn auto_datacenters(&mut self, layout: &Layout) -> Result<Vec<u32>, StoreError> {

@@ -1,0 +1,71 @@
+//! Ending: of one generator, and of all of them at a normal exit of the process.
+
+use std::sync::Once;
+use std::time::Duration;
+
+use super::process::table;
+use super::shared::Shared;
+use super::table::Generator;
+use crate::sync::Arc;
+
+/// How long a normal exit tries to release its leases.
+const AT_EXIT: Duration = Duration::from_millis(300);
+
+/// Tells the keeper to release and end. `false` where it is not ours: a child never releases its
+/// parent's lease.
+pub(crate) fn tell_to_end(shared: &Arc<Shared>, timeout: Duration) -> bool {
+    if !shared.owns_keeper() {
+        return false;
+    }
+    let give_up_at = shared.clock.now().boot_ms.saturating_add(timeout.as_millis() as u64);
+    shared.link().close(give_up_at);
+    shared.page().header().wake_now();
+    true
+}
+
+/// Waits until the keeper has ended, at most this long; the keeper goes on alone after that.
+pub(crate) fn wait_for_end(shared: &Arc<Shared>, timeout: Duration) {
+    let deadline = shared.clock.now().boot_ms.saturating_add(timeout.as_millis() as u64);
+    while !shared.link().is_finished() {
+        let left = deadline.saturating_sub(shared.clock.now().boot_ms);
+        if left == 0 {
+            return;
+        }
+        shared.link().wait(Duration::from_millis(left), |_, finished| finished);
+    }
+}
+
+/// Closes all generators of this process, together within the given time.
+pub(crate) fn close_all(timeout: Duration) {
+    let open = table().all();
+    for (_, shared) in &open {
+        shared.retire();
+        tell_to_end(shared, timeout);
+    }
+    let mut left = timeout;
+    for (_, shared) in &open {
+        if shared.owns_keeper() {
+            let before = shared.clock.now().boot_ms;
+            wait_for_end(shared, left);
+            left = left.saturating_sub(Duration::from_millis(shared.clock.now().boot_ms - before));
+        }
+    }
+}
+
+/// Has the process close its generators at a normal exit.
+pub(crate) fn install() {
+    #[cfg(all(unix, not(loom)))]
+    {
+        static INSTALLED: Once = Once::new();
+        INSTALLED.call_once(|| {
+            // SAFETY: the handler never unwinds; that there is no room for it loses only the early
+            // release.
+            unsafe { libc::atexit(at_exit) };
+        });
+    }
+}
+
+#[cfg(all(unix, not(loom)))]
+extern "C" fn at_exit() {
+    let _ = std::panic::catch_unwind(|| close_all(AT_EXIT));
+}

@@ -1,0 +1,413 @@
+//! The handle that users hold: open, issue, close.
+
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::Duration;
+
+use super::link::Opening;
+use super::process::table;
+use super::shared::Shared;
+use super::slot::{Refusal, Reservation, Want};
+use super::table::Key;
+use super::{exit, explain, keep, timer};
+use crate::clock::ClockSource;
+use crate::error::Error;
+use crate::id::Id;
+use crate::layout::{IdParts, Layout};
+use crate::options::Options;
+use crate::status::Status;
+use crate::sync::{Arc, AtomicBool, Ordering};
+
+/// Makes 64-bit, time-sorted IDs that never repeat among all who use the same registry.
+///
+/// A handle on the one generator that this process has for a registry, datacenter, layout and
+/// slot: opening it again is cheap and takes no second worker ID. All calls take `&self` and may
+/// come from any thread; the hot path takes no lock, allocates nothing and makes no system call
+/// but reading the clock. Dropping the last handle closes the generator and releases its lease.
+///
+/// ```
+/// use leaseflake::{IdGenerator, Options};
+///
+/// let ids = IdGenerator::open(Options::new().store("memory:"))?;
+/// let first = ids.next_id()?;
+/// let second = ids.next_id()?;
+/// assert!(second > first);
+/// println!("{first} was made at {} ms", ids.decode(first).timestamp_ms);
+/// ids.close();
+/// # Ok::<(), leaseflake::Error>(())
+/// ```
+///
+/// After `fork()` a child goes on with the same handle, under the same worker ID, and cannot
+/// repeat its parent's IDs; once the parent is gone it acquires a worker ID of its own.
+pub struct IdGenerator {
+    shared: Arc<Shared>,
+    key: Key,
+    closed: AtomicBool,
+    max_wait_ms: u64,
+    close_timeout_ms: u64,
+}
+
+/// IDs that are taken already, and the time from which they may be used. For callers that wait in
+/// a way of their own (an event loop); dropping it burns the IDs.
+#[doc(hidden)]
+#[must_use]
+#[derive(Clone, Copy, Debug)]
+pub struct Reserved {
+    reservation: Reservation,
+}
+
+impl IdGenerator {
+    /// Opens the generator that these options name, and waits until it has a worker ID, for at
+    /// most `acquire_timeout_ms`. Options left out come from the environment.
+    ///
+    /// # Errors
+    ///
+    /// `INVALID_ARGUMENT` for options; `NO_WORKER_ID`, `STORE_UNAVAILABLE`, `CLOCK_UNTRUSTED` after
+    /// the timeout; `STORE_REJECTED`, `LAYOUT_MISMATCH`, `TIMESTAMP_OUT_OF_RANGE` at once.
+    pub fn open(options: Options) -> Result<IdGenerator, Error> {
+        let (handle, deadline_ms) = IdGenerator::begin(options)?;
+        loop {
+            let now = handle.shared.clock.now();
+            match handle.shared.link().opening(now, deadline_ms) {
+                Opening::Ready(result) => {
+                    return result.map(|()| handle);
+                }
+                Opening::Pending => {
+                    let left = Duration::from_millis(deadline_ms.saturating_sub(now.boot_ms).clamp(1, 1000));
+                    handle.shared.link().wait(left, |status, finished| {
+                        finished || status.state == crate::LeaseState::Active || status.last_error.is_some()
+                    });
+                    // An error that a retry may mend is no reason to spin.
+                    if handle.shared.link().status().last_error.is_some() {
+                        std::thread::sleep(left.min(Duration::from_millis(2)));
+                    }
+                }
+            }
+        }
+    }
+
+    /// As [`open`](IdGenerator::open), without blocking: needs no particular runtime.
+    ///
+    /// # Errors
+    ///
+    /// As `open`.
+    pub async fn open_async(options: Options) -> Result<IdGenerator, Error> {
+        let (handle, deadline_ms) = IdGenerator::begin(options)?;
+        let opened = poll_fn(|context| {
+            let now = handle.shared.clock.now();
+            match handle.shared.link().poll_opening(now, deadline_ms, context.waker()) {
+                Opening::Ready(result) => Poll::Ready(result),
+                Opening::Pending => {
+                    // The keeper wakes whoever waits when their time is over, too.
+                    handle.shared.page().header().wake_now();
+                    Poll::Pending
+                }
+            }
+        })
+        .await;
+        opened.map(|()| handle)
+    }
+
+    /// A handle whose generator has begun to acquire, and the boot time to give up at.
+    fn begin(options: Options) -> Result<(IdGenerator, u64), Error> {
+        let config = options.with_environment()?.resolve()?;
+        crate::log::init();
+        exit::install();
+        let key = Key::of(&config);
+        let (max_wait_ms, close_timeout_ms) = (config.max_wait_ms, config.close_timeout_ms);
+        let acquire_timeout_ms = config.acquire_timeout_ms;
+        let (shared, made) = table().open(
+            &key,
+            |open| config.agree_with(&open.config),
+            |newest| Shared::new(config.clone(), ClockSource::System, newest),
+        )?;
+        shared.page().header().allow_wait(max_wait_ms);
+        let handle = IdGenerator { shared, key, closed: AtomicBool::new(false), max_wait_ms, close_timeout_ms };
+        if made {
+            keep::start(&handle.shared).inspect_err(|_| handle.shared.page().header().close())?;
+        }
+        let deadline_ms = handle.shared.clock.now().boot_ms.saturating_add(acquire_timeout_ms);
+        Ok((handle, deadline_ms))
+    }
+
+    /// The next ID: greater than all that this generator has given before. Waits for the clock
+    /// where the millisecond's IDs are used up, for at most `max_wait_ms`.
+    ///
+    /// # Errors
+    ///
+    /// `LEASE_SUSPENDED`, `LEASE_LOST`, `CLOCK_BACKWARDS`, `CLOCK_UNTRUSTED`,
+    /// `SEQUENCE_EXHAUSTED`: try again; `TIMESTAMP_OUT_OF_RANGE`, `CLOSED`: final.
+    #[inline]
+    pub fn next_id(&self) -> Result<Id, Error> {
+        self.next(self.max_wait_ms).map_err(|refusal| self.explain(refusal))
+    }
+
+    /// The next ID if there is one without waiting.
+    ///
+    /// # Errors
+    ///
+    /// As [`next_id`](IdGenerator::next_id); `SEQUENCE_EXHAUSTED` where that would have waited.
+    #[inline]
+    pub fn try_next_id(&self) -> Result<Id, Error> {
+        self.next(0).map_err(|refusal| self.explain(refusal))
+    }
+
+    /// The next ID, as a code where there is none: no allocation on any path. For bindings.
+    ///
+    /// # Errors
+    ///
+    /// The number of the [`ErrorCode`](crate::ErrorCode).
+    #[doc(hidden)]
+    #[inline]
+    pub fn next_id_or_code(&self) -> Result<Id, crate::ErrorCode> {
+        self.next(self.max_wait_ms).map_err(Refusal::code)
+    }
+
+    /// As `next_id_or_code`, without waiting.
+    ///
+    /// # Errors
+    ///
+    /// The [`ErrorCode`](crate::ErrorCode).
+    #[doc(hidden)]
+    #[inline]
+    pub fn try_next_id_or_code(&self) -> Result<Id, crate::ErrorCode> {
+        self.next(0).map_err(Refusal::code)
+    }
+
+    /// What a code of this generator means just now, in words. For bindings.
+    #[doc(hidden)]
+    pub fn error_for(&self, code: crate::ErrorCode) -> Error {
+        explain::code(&self.shared, code, self.max_wait_ms)
+    }
+
+    #[inline]
+    fn next(&self, max_wait_ms: u64) -> Result<Id, Refusal> {
+        let reservation = self.reserve(Want::Exactly(1), max_wait_ms)?;
+        self.shared.wait_for(&reservation, max_wait_ms)?;
+        Ok(Id::from_issued(reservation.first_bits(&self.shared.limits)))
+    }
+
+    #[inline]
+    fn reserve(&self, want: Want, max_wait_ms: u64) -> Result<Reservation, Refusal> {
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(Refusal::Closed);
+        }
+        self.shared.reserve(want, max_wait_ms)
+    }
+
+    /// The next ID, waiting for the clock without blocking the thread. Needs no particular
+    /// runtime. Dropped while it waits, the ID is burned.
+    ///
+    /// # Errors
+    ///
+    /// As [`next_id`](IdGenerator::next_id).
+    pub async fn next_id_async(&self) -> Result<Id, Error> {
+        let reserved = self.reserve_ids(1)?;
+        while let Some(left) = self.time_left(&reserved)? {
+            timer::sleep(left).await;
+        }
+        Ok(self.first_of(&reserved))
+    }
+
+    /// Exactly `count` IDs of one millisecond, one after the other: all or nothing.
+    ///
+    /// # Errors
+    ///
+    /// `INVALID_ARGUMENT` for a count outside 1..=1000 (or the layout's IDs of a millisecond,
+    /// where those are fewer), else as [`next_id`](IdGenerator::next_id).
+    pub fn next_batch(&self, count: usize) -> Result<Vec<Id>, Error> {
+        let mut ids = vec![Id::from_issued(1); self.check_batch(count)?];
+        self.batch_into(&mut ids)?;
+        Ok(ids)
+    }
+
+    /// A batch as [`next_batch`](IdGenerator::next_batch), into a slice: its length is the count.
+    ///
+    /// # Errors
+    ///
+    /// As `next_batch`; then nothing is written.
+    pub fn batch_into(&self, ids: &mut [Id]) -> Result<(), Error> {
+        self.check_batch(ids.len())?;
+        let wait = self.max_wait_ms;
+        let reservation =
+            self.reserve(Want::Exactly(ids.len() as u64), wait).map_err(|refusal| self.explain(refusal))?;
+        self.shared.wait_for(&reservation, wait).map_err(|refusal| self.explain(refusal))?;
+        write(ids, reservation.first_bits(&self.shared.limits));
+        Ok(())
+    }
+
+    fn check_batch(&self, count: usize) -> Result<usize, Error> {
+        let most = self.layout().max_batch();
+        if (1..=most).contains(&count) {
+            return Ok(count);
+        }
+        Err(Error::invalid("batch size", count, format_args!("1..={most}")))
+    }
+
+    /// Fills a slice of any length, over as many milliseconds as it takes. Not atomic: on an error
+    /// the first `written` IDs are valid, and the error says how many.
+    ///
+    /// # Errors
+    ///
+    /// As [`next_id`](IdGenerator::next_id), with how many were written before.
+    pub fn fill(&self, ids: &mut [Id]) -> Result<(), (usize, Error)> {
+        let mut written = 0;
+        while written < ids.len() {
+            let rest = &mut ids[written..];
+            let taken = self
+                .reserve(Want::UpTo(rest.len() as u64), self.max_wait_ms)
+                .and_then(|taken| self.shared.wait_for(&taken, self.max_wait_ms).map(|()| taken))
+                .map_err(|refusal| (written, self.explain(refusal)))?;
+            let count = taken.count as usize;
+            write(&mut rest[..count], taken.first_bits(&self.shared.limits));
+            written += count;
+        }
+        Ok(())
+    }
+
+    /// The fields of an ID, by the layout of this generator.
+    pub fn decode(&self, id: Id) -> IdParts {
+        self.layout().decode(id)
+    }
+
+    /// The layout of this generator.
+    pub fn layout(&self) -> &Layout {
+        &self.shared.config.layout
+    }
+
+    /// What state the generator is in, whose worker ID, until when, and its counters.
+    pub fn status(&self) -> Status {
+        Status::of(&self.shared, self.closed.load(Ordering::Relaxed))
+    }
+
+    /// Waits until the generator has changed its state more often than `seen` (the number of the
+    /// last change that the caller knows), at most this long; gives the changes since. For
+    /// listeners on threads of their own.
+    pub fn state_changes(&self, seen: u64, wait: Duration) -> Vec<crate::StateChange> {
+        let newer = |status: &crate::lease::state::KeeperStatus| {
+            status.changes.iter().filter(|change| change.number > seen).cloned().collect::<Vec<_>>()
+        };
+        if !self.shared.owns_keeper() {
+            std::thread::sleep(wait.min(Duration::from_millis(100)));
+            return Vec::new();
+        }
+        let link = self.shared.link();
+        link.wait(wait, |status, finished| finished || !newer(status).is_empty());
+        newer(&link.status())
+    }
+
+    /// Closes this handle; with the last one, ends issuing at once and releases the lease, for at
+    /// most `close_timeout_ms` (after that the lease expires by itself). Any thread may call it, as
+    /// often as it likes; calls on this handle from here on give `CLOSED`.
+    pub fn close(&self) {
+        self.close_within(Duration::from_millis(self.close_timeout_ms));
+    }
+
+    /// As [`close`](IdGenerator::close), with another time for the release.
+    pub fn close_within(&self, timeout: Duration) {
+        if self.begin_close(timeout) {
+            exit::wait_for_end(&self.shared, timeout);
+        }
+    }
+
+    /// As [`close`](IdGenerator::close), without blocking.
+    pub async fn close_async(&self) {
+        let timeout = Duration::from_millis(self.close_timeout_ms);
+        if !self.begin_close(timeout) {
+            return;
+        }
+        let deadline_ms = self.shared.clock.now().boot_ms + timeout.as_millis() as u64;
+        poll_fn(|context| {
+            if self.shared.link().poll_finished(self.shared.clock.now(), deadline_ms, context.waker()) {
+                return Poll::Ready(());
+            }
+            self.shared.page().header().wake_now();
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// `true` when this was the last handle and the keeper has been told to end.
+    fn begin_close(&self, timeout: Duration) -> bool {
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return false;
+        }
+        table().close(&self.key, &self.shared) && exit::tell_to_end(&self.shared, timeout)
+    }
+
+    /// Whether this handle is closed.
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
+    /// Takes `count` IDs (1..=1000) and leaves the waiting to the caller.
+    ///
+    /// # Errors
+    ///
+    /// As [`next_batch`](IdGenerator::next_batch).
+    #[doc(hidden)]
+    pub fn reserve_ids(&self, count: usize) -> Result<Reserved, Error> {
+        self.check_batch(count)?;
+        let reservation =
+            self.reserve(Want::Exactly(count as u64), self.max_wait_ms).map_err(|refusal| self.explain(refusal))?;
+        Ok(Reserved { reservation })
+    }
+
+    /// How long until reserved IDs may be used; `None` = now.
+    ///
+    /// # Errors
+    ///
+    /// `CLOCK_BACKWARDS` when the clock went away from them: they are burned.
+    #[doc(hidden)]
+    pub fn time_left(&self, reserved: &Reserved) -> Result<Option<Duration>, Error> {
+        let at_ns = self.shared.wall_ms_of(&reserved.reservation).saturating_mul(1_000_000);
+        let left = at_ns.saturating_sub(self.shared.clock.get().wall_ns());
+        if left > (self.max_wait_ms as i64 + 1) * 1_000_000 {
+            return Err(self.explain(Refusal::ClockBackwards));
+        }
+        Ok((left > 0).then(|| Duration::from_nanos(left as u64)))
+    }
+
+    /// The reserved IDs, whose time has come.
+    #[doc(hidden)]
+    pub fn ids_of(&self, reserved: &Reserved) -> impl Iterator<Item = Id> {
+        let first = reserved.reservation.first_bits(&self.shared.limits);
+        (first..first + reserved.reservation.count).map(Id::from_issued)
+    }
+
+    fn first_of(&self, reserved: &Reserved) -> Id {
+        Id::from_issued(reserved.reservation.first_bits(&self.shared.limits))
+    }
+
+    #[cold]
+    fn explain(&self, refusal: Refusal) -> Error {
+        explain::code(&self.shared, refusal.code(), self.max_wait_ms)
+    }
+}
+
+fn write(ids: &mut [Id], first: u64) {
+    for (place, id) in (first..).zip(ids.iter_mut()) {
+        *id = Id::from_issued(place);
+    }
+}
+
+impl Drop for IdGenerator {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl std::fmt::Debug for IdGenerator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("IdGenerator")
+            .field("store", &self.shared.config.store.name())
+            .field("layout", &self.layout().to_string())
+            .field("closed", &self.is_closed())
+            .finish_non_exhaustive()
+    }
+}
+
+const _: fn() = || {
+    fn thread_safe<T: Send + Sync>() {}
+    thread_safe::<IdGenerator>();
+};

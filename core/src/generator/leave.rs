@@ -1,0 +1,53 @@
+//! How a forked child leaves the page of a parent that is gone.
+
+use super::keep;
+use super::page::Page;
+use super::shared::Shared;
+use crate::error::Error;
+use crate::fork;
+use crate::rules::{Rule, holds};
+use crate::sync::{Arc, Ordering};
+
+/// Whether a page is usable without its keeper: only if that lives, or will.
+fn orphaned(shared: &Shared) -> bool {
+    let header = shared.page().header();
+    header.is_closed() || !header.keeper_lives(shared.clock.get().boot_ns() / 1_000_000)
+}
+
+/// Leaves an inherited page whose keeper has ended or is not heard of any more: retires the slot,
+/// goes on in a page of our own, above it, with a keeper of our own. `true` when this call or
+/// another thread does so; a living keeper is waited for.
+pub(crate) fn leave_if_orphaned(shared: &Arc<Shared>) -> bool {
+    let inherited = shared.keeper_generation.load(Ordering::Acquire);
+    let own = fork::generation();
+    if inherited == own || !orphaned(shared) {
+        return false;
+    }
+    // One thread leaves for all; the others are told that a lease is being acquired.
+    if shared.leaving.compare_exchange(inherited, own, Ordering::AcqRel, Ordering::Acquire).is_err() {
+        return true;
+    }
+    match page_of_our_own(shared) {
+        Ok(()) => shared.keeper_generation.store(own, Ordering::Release),
+        Err(error) => {
+            tracing::error!("cannot leave the page of a parent that is gone: {error}");
+            // The next call tries again.
+            shared.leaving.store(inherited, Ordering::Release);
+        }
+    }
+    true
+}
+
+fn page_of_our_own(shared: &Arc<Shared>) -> Result<(), Error> {
+    // Retired first: a thread still in the slot can issue nothing after this.
+    let newest = if holds(Rule::RetireBeforeLeaving) {
+        shared.page().retire_current(&shared.limits)
+    } else {
+        shared.page().newest()
+    };
+    let page = Page::new(newest, 2 * shared.config.heartbeat_interval_ms as u64)?;
+    page.header().stamp(shared.clock.get().boot_ns() / 1_000_000);
+    shared.replace_link();
+    shared.replace_page(page);
+    keep::start(shared).inspect_err(|_| shared.page().header().close())
+}

@@ -1,0 +1,177 @@
+//! Between a generator's handles and its keeper: status one way, closing the other.
+
+use std::task::Waker;
+use std::time::Duration;
+
+use crate::clock::Now;
+use crate::error::{Error, ErrorCode};
+use crate::lease::state::{KeeperStatus, LeaseState};
+use crate::sync::{Condvar, Mutex, lock};
+
+/// What handles and keeper tell each other. Belongs to one process: a forked child makes its own.
+pub(crate) struct Link {
+    inner: Mutex<Inner>,
+    changed: Condvar,
+}
+
+struct Inner {
+    status: KeeperStatus,
+    /// Boot time at which the release may be given up, in ms.
+    closing: Option<u64>,
+    finished: bool,
+    started: bool,
+    wakers: Vec<(u64, Waker)>,
+}
+
+/// What an `open` waits for.
+pub(crate) enum Opening {
+    /// Nothing yet.
+    Pending,
+    /// A lease is held, or the attempt is over.
+    Ready(Result<(), Error>),
+}
+
+impl Link {
+    pub(crate) fn new(now: Now) -> Link {
+        Link {
+            inner: Mutex::new(Inner {
+                status: KeeperStatus::new(now.wall_ms),
+                closing: None,
+                finished: false,
+                started: false,
+                wakers: Vec::new(),
+            }),
+            changed: Condvar::new(),
+        }
+    }
+
+    pub(crate) fn status(&self) -> KeeperStatus {
+        lock(&self.inner).status.clone()
+    }
+
+    /// The keeper's thread runs.
+    pub(crate) fn start(&self) {
+        lock(&self.inner).started = true;
+    }
+
+    /// Takes over what the keeper says, and wakes whoever waits for a change.
+    pub(crate) fn publish(&self, status: &KeeperStatus) {
+        let mut inner = lock(&self.inner);
+        if inner.status != *status {
+            inner.status = status.clone();
+            wake_all(&mut inner);
+            self.changed.notify_all();
+        }
+    }
+
+    /// Notes an error that ends the keeper.
+    pub(crate) fn fail(&self, error: Error, now: Now) {
+        let mut inner = lock(&self.inner);
+        inner.status.fail(error, now.wall_ms);
+        inner.status.enter(LeaseState::Closed, now.wall_ms, "the keeper has ended");
+        inner.finished = true;
+        wake_all(&mut inner);
+        self.changed.notify_all();
+    }
+
+    /// The keeper has ended.
+    pub(crate) fn finish(&self) {
+        let mut inner = lock(&self.inner);
+        inner.finished = true;
+        wake_all(&mut inner);
+        self.changed.notify_all();
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        let inner = lock(&self.inner);
+        inner.finished || !inner.started
+    }
+
+    /// Asks the keeper to release and end, at the latest at this boot time.
+    pub(crate) fn close(&self, give_up_at_ms: u64) {
+        let mut inner = lock(&self.inner);
+        inner.closing = Some(inner.closing.map_or(give_up_at_ms, |at| at.min(give_up_at_ms)));
+    }
+
+    pub(crate) fn closing(&self) -> Option<u64> {
+        lock(&self.inner).closing
+    }
+
+    /// Whether an `open` is done: a lease, an error that no retry mends, or the time is over.
+    pub(crate) fn opening(&self, now: Now, deadline_ms: u64) -> Opening {
+        opening(&lock(&self.inner), now, deadline_ms)
+    }
+
+    /// The same, and to be woken when that may have changed.
+    pub(crate) fn poll_opening(&self, now: Now, deadline_ms: u64, waker: &Waker) -> Opening {
+        let mut inner = lock(&self.inner);
+        let opening = opening(&inner, now, deadline_ms);
+        if matches!(opening, Opening::Pending) && !inner.wakers.iter().any(|(_, known)| known.will_wake(waker)) {
+            inner.wakers.push((deadline_ms, waker.clone()));
+        }
+        opening
+    }
+
+    /// `true` once the keeper has ended; else to be woken when it has.
+    pub(crate) fn poll_finished(&self, now: Now, deadline_ms: u64, waker: &Waker) -> bool {
+        let mut inner = lock(&self.inner);
+        if inner.finished || !inner.started || now.boot_ms >= deadline_ms {
+            return true;
+        }
+        inner.wakers.push((deadline_ms, waker.clone()));
+        false
+    }
+
+    /// The first deadline of those who wait without a thread: the keeper wakes them.
+    pub(crate) fn first_deadline(&self) -> Option<u64> {
+        lock(&self.inner).wakers.iter().map(|(at, _)| *at).min()
+    }
+
+    /// Wakes all who wait without a thread.
+    pub(crate) fn wake_waiting(&self) {
+        wake_all(&mut lock(&self.inner));
+    }
+
+    /// Waits for a change, at most this long.
+    pub(crate) fn wait(&self, span: Duration, enough: impl Fn(&KeeperStatus, bool) -> bool) {
+        let inner = lock(&self.inner);
+        if enough(&inner.status, inner.finished) {
+            return;
+        }
+        #[cfg(not(loom))]
+        drop(self.changed.wait_timeout(inner, span));
+        #[cfg(loom)]
+        {
+            let _ = span;
+            drop(self.changed.wait(inner));
+        }
+    }
+}
+
+fn opening(inner: &Inner, now: Now, deadline_ms: u64) -> Opening {
+    let failed = inner.status.last_error.as_ref().map(|(error, _)| error);
+    if matches!(inner.status.state, LeaseState::Active | LeaseState::Suspended) {
+        return Opening::Ready(Ok(()));
+    }
+    if let Some(error) = failed.filter(|error| !error.retryable()) {
+        return Opening::Ready(Err(error.clone()));
+    }
+    if inner.finished || inner.closing.is_some() {
+        return Opening::Ready(Err(Error::new(ErrorCode::Closed, "the generator was closed while it opened")));
+    }
+    if now.boot_ms >= deadline_ms {
+        return Opening::Ready(Err(failed.cloned().unwrap_or_else(|| {
+            Error::new(
+                ErrorCode::StoreUnavailable,
+                "the registry did not answer within acquire_timeout_ms: check that it can be reached",
+            )
+        })));
+    }
+    Opening::Pending
+}
+
+fn wake_all(inner: &mut Inner) {
+    for (_, waker) in inner.wakers.drain(..) {
+        waker.wake();
+    }
+}

@@ -1,0 +1,19 @@
+//! The generator: slots and their page, waiting, forks, and the handles that users hold.
+
+mod exit;
+mod explain;
+mod futex;
+mod handle;
+mod keep;
+mod leave;
+mod link;
+mod page;
+mod process;
+mod shared;
+mod slot;
+mod table;
+mod timer;
+mod wait;
+
+pub use handle::{IdGenerator, Reserved};
+pub(crate) use shared::Shared;

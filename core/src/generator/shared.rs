@@ -1,0 +1,235 @@
+//! One generator of a process: the page, the limits, and the way back from a refusal.
+
+use super::link::Link;
+use super::page::Page;
+use super::slot::{IssueLimits, Reach, Refusal, Reservation, SlotLease, Want};
+use super::{leave, wait};
+use crate::clock::ClockSource;
+use crate::error::Error;
+use crate::fork;
+use crate::lease::keeper::LeasePage;
+use crate::options::Config;
+use crate::sync::{Arc, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+
+/// What all handles of a generator share, and its keeper.
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) clock: ClockSource,
+    pub(crate) limits: IssueLimits,
+    page: AtomicPtr<Page>,
+    link: AtomicPtr<Link>,
+    /// Which copy of the process the keeper of the page runs in.
+    pub(crate) keeper_generation: AtomicU64,
+    /// The same, as soon as a thread has begun to leave an inherited page.
+    pub(crate) leaving: AtomicU64,
+    /// The page before this one, where there is one: a thread may still be in it.
+    previous: AtomicPtr<Page>,
+    /// Open handles.
+    pub(crate) handles: AtomicUsize,
+}
+
+impl Shared {
+    /// A generator without a keeper yet, whose IDs will all be above `newest` (a word).
+    pub(crate) fn new(config: Config, clock: ClockSource, newest: u64) -> Result<Shared, Error> {
+        let page = Page::new(newest, 2 * config.heartbeat_interval_ms as u64)?;
+        let now = clock.now();
+        page.header().allow_wait(config.max_wait_ms);
+        // Its keeper is about to start: a child forked before the first attempt waits for it.
+        page.header().stamp(now.boot_ms);
+        Ok(Shared {
+            limits: IssueLimits::new(&config.layout, config.sequence_jitter),
+            page: AtomicPtr::new(Box::into_raw(Box::new(page))),
+            link: AtomicPtr::new(Box::into_raw(Box::new(Link::new(now)))),
+            keeper_generation: AtomicU64::new(fork::generation()),
+            leaving: AtomicU64::new(fork::generation()),
+            previous: AtomicPtr::new(std::ptr::null_mut()),
+            handles: AtomicUsize::new(0),
+            config,
+            clock,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn page(&self) -> &Page {
+        // SAFETY: always a box of ours; a page that was replaced is never freed before `self`.
+        unsafe { &*self.page.load(Ordering::Acquire) }
+    }
+
+    pub(crate) fn link(&self) -> &Link {
+        // SAFETY: as for the page.
+        unsafe { &*self.link.load(Ordering::Acquire) }
+    }
+
+    /// Puts another page in place. The old one stays mapped: threads may be in it.
+    pub(crate) fn replace_page(&self, page: Page) {
+        page.header().allow_wait(self.page().header().longest_wait());
+        let previous = self.page.swap(Box::into_raw(Box::new(page)), Ordering::AcqRel);
+        self.previous.store(previous, Ordering::Release);
+    }
+
+    /// The newest word that was issued from the page before this one.
+    fn newest_before(&self) -> u64 {
+        let previous = self.previous.load(Ordering::Acquire);
+        // SAFETY: null or a page that was replaced; those are never freed before `self`.
+        unsafe { previous.as_ref() }.map_or(0, Page::newest)
+    }
+
+    /// Puts a fresh link in place. The old one stays: it may be locked by a thread that did not
+    /// come along through the fork.
+    pub(crate) fn replace_link(&self) {
+        self.link.store(Box::into_raw(Box::new(Link::new(self.clock.now()))), Ordering::Release);
+    }
+
+    /// Whether the keeper of the page runs in this process, and not in one that forked us.
+    pub(crate) fn owns_keeper(&self) -> bool {
+        self.keeper_generation.load(Ordering::Acquire) == fork::generation()
+    }
+
+    /// Takes IDs; they may be returned once the clock reaches them.
+    #[inline]
+    pub(crate) fn reserve(self: &Arc<Self>, want: Want, max_wait_ms: u64) -> Result<Reservation, Refusal> {
+        match self.try_reserve(want, max_wait_ms) {
+            Ok(reservation) => Ok(reservation),
+            Err(refusal) => self.refused(refusal, want, max_wait_ms),
+        }
+    }
+
+    #[inline]
+    fn try_reserve(&self, want: Want, max_wait: u64) -> Result<Reservation, Refusal> {
+        let now = self.clock.wall_ms() - self.config.layout.epoch_ms();
+        if now < 0 {
+            return Err(Refusal::BeforeEpoch);
+        }
+        let now = now as u64;
+        if now > self.limits.max_timestamp {
+            return Err(Refusal::OutOfRange);
+        }
+        let page = self.page();
+        let reach = Reach { now, max_wait, longest_wait: page.header().longest_wait() };
+        page.current().reserve(want, &reach, &self.limits)
+    }
+
+    /// What can be done about a refusal: a newer slot, the keeper, or a page of our own.
+    #[cold]
+    fn refused(self: &Arc<Self>, mut refusal: Refusal, want: Want, max_wait: u64) -> Result<Reservation, Refusal> {
+        // `current` may have moved on between the look and the refusal, but not often.
+        for _ in 0..8 {
+            if refusal != Refusal::Retired || self.page().current().is_retired() {
+                break;
+            }
+            match self.try_reserve(want, max_wait) {
+                Ok(reservation) => return Ok(reservation),
+                Err(newer) => refusal = newer,
+            }
+        }
+        match refusal {
+            Refusal::Retired | Refusal::Suspended | Refusal::Untrusted => {
+                fork::check_raw_clone();
+                if !self.owns_keeper() && leave::leave_if_orphaned(self) {
+                    return Err(Refusal::Retired);
+                }
+                if self.owns_keeper() && self.page().header().is_closed() {
+                    return Err(Refusal::Closed);
+                }
+                self.page().header().wake();
+            }
+            _ => {}
+        }
+        Err(refusal)
+    }
+
+    /// Waits until the clock reaches a reservation; at once where it has.
+    #[inline]
+    pub(crate) fn wait_for(&self, reservation: &Reservation, max_wait_ms: u64) -> Result<(), Refusal> {
+        if reservation.ahead { self.wait_long(reservation, max_wait_ms) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn wait_long(&self, reservation: &Reservation, max_wait_ms: u64) -> Result<(), Refusal> {
+        self.page().header().waits.fetch_add(1, Ordering::Relaxed);
+        wait::until(self.clock.get(), self.wall_ms_of(reservation), max_wait_ms, reservation.opened)
+    }
+
+    /// The timestamp of a reservation, in ms since the Unix epoch.
+    pub(crate) fn wall_ms_of(&self, reservation: &Reservation) -> i64 {
+        self.to_wall(reservation.timestamp(&self.limits))
+    }
+
+    fn to_wall(&self, relative: u64) -> i64 {
+        self.config.layout.epoch_ms().saturating_add(relative as i64)
+    }
+
+    /// ms since the Unix epoch to ms since the layout's, within the timestamp field or one past it.
+    fn to_relative(&self, wall_ms: i64) -> u64 {
+        let relative = wall_ms.saturating_sub(self.config.layout.epoch_ms());
+        (relative.max(0) as u64).min(self.limits.max_timestamp + 1)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: both are boxes of ours, and the last user is gone. What a fork or a full page
+        // left behind was given up for good when it was replaced.
+        unsafe {
+            drop(Box::from_raw(self.page.load(Ordering::Acquire)));
+            drop(Box::from_raw(self.link.load(Ordering::Acquire)));
+        }
+    }
+}
+
+/// The page of a generator, as its keeper moves it.
+#[derive(Clone)]
+pub(crate) struct KeptPage(pub(crate) Arc<Shared>);
+
+impl LeasePage for KeptPage {
+    fn open_slot(&self, datacenter_id: u32, worker_id: u32, fencing_epoch: u64, floor_ms: i64) {
+        let shared = &self.0;
+        let lease = SlotLease {
+            prefix: shared.config.layout.worker_prefix(datacenter_id, worker_id),
+            // A thread may have issued from the page before this one until a moment ago.
+            start: shared.to_relative(floor_ms).max((shared.newest_before() >> shared.limits.sequence_bits) + 1),
+            fencing_epoch,
+        };
+        if shared.page().open_slot(lease, &shared.limits) {
+            return;
+        }
+        // The page is full: go on in another one. Children that still use this one find it closed.
+        let newest = shared.page().retire_current(&shared.limits);
+        match Page::new(newest, 2 * shared.config.heartbeat_interval_ms as u64) {
+            Ok(page) => {
+                page.open_slot(lease, &shared.limits);
+                let old = shared.page();
+                shared.replace_page(page);
+                old.header().close();
+            }
+            Err(error) => tracing::error!("no page for another lease: {error}"),
+        }
+    }
+
+    fn raise(&self, ceiling_ms: i64, cap_ms: i64, expiry_ms: i64) {
+        let shared = &self.0;
+        let expiry = expiry_ms.max(0) as u64;
+        shared.page().current().raise(shared.to_relative(ceiling_ms), shared.to_relative(cap_ms), expiry);
+    }
+
+    fn retire(&self) -> i64 {
+        let shared = &self.0;
+        shared.to_wall(shared.page().retire_current(&shared.limits) >> shared.limits.sequence_bits)
+    }
+
+    fn newest_ms(&self) -> i64 {
+        self.0.to_wall(self.0.page().newest() >> self.0.limits.sequence_bits)
+    }
+
+    fn is_retired(&self) -> bool {
+        self.0.page().current().is_retired()
+    }
+
+    fn ceiling_ms(&self) -> i64 {
+        self.0.to_wall(self.0.page().current().ceiling())
+    }
+
+    fn close(&self) {
+        self.0.page().header().close();
+    }
+}

@@ -1,0 +1,42 @@
+//! Waiting for the clock to reach a reserved timestamp: sleep, then spin the last bit.
+
+use std::time::Duration;
+
+use super::slot::Refusal;
+use crate::clock::Clock;
+
+/// What a sleep may overshoot by; the rest is spun.
+const SPIN_NS: i64 = 100_000;
+/// What a clock may stand still beyond `max_wait_ms` before it counts as gone back.
+const GRACE_NS: u64 = 20_000_000;
+
+/// Waits until the wall clock reaches `at_ms` (since the Unix epoch). Only the waiter that opened
+/// its millisecond has to be on time and spins; the others sleep to it.
+///
+/// # Errors
+///
+/// `ClockBackwards` when the clock went away from it meanwhile: the reservation is burned.
+pub(crate) fn until(clock: &dyn Clock, at_ms: i64, max_wait_ms: u64, on_time: bool) -> Result<(), Refusal> {
+    let target_ns = at_ms.saturating_mul(1_000_000);
+    let allowed_ns = (max_wait_ms as i64 + 1) * 1_000_000;
+    let mut give_up_ns = None;
+    loop {
+        let left_ns = target_ns.saturating_sub(clock.wall_ns());
+        if left_ns <= 0 {
+            return Ok(());
+        }
+        if left_ns > allowed_ns {
+            return Err(Refusal::ClockBackwards);
+        }
+        let boot_ns = clock.boot_ns();
+        if boot_ns >= *give_up_ns.get_or_insert(boot_ns + allowed_ns as u64 + GRACE_NS) {
+            return Err(Refusal::ClockBackwards);
+        }
+        let spin_ns = if on_time { SPIN_NS } else { 0 };
+        if left_ns > spin_ns {
+            clock.sleep(Duration::from_nanos((left_ns - spin_ns) as u64));
+        } else {
+            std::hint::spin_loop();
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! `LEASEFLAKE_LOG=warn` writes to stderr; off by default, and never in the host's way.
+
+use std::sync::Once;
+
+/// Installs the writer once, if the variable asks for it and the host has no subscriber already.
+pub(crate) fn init() {
+    static INIT: Once = Once::new();
+    INIT.call_once(|| {
+        let Some(filter) = std::env::var("LEASEFLAKE_LOG").ok().filter(|filter| !filter.is_empty()) else { return };
+        let filter = match tracing_subscriber::EnvFilter::try_new(own(&filter)) {
+            Ok(filter) => filter,
+            Err(error) => {
+                eprintln!("leaseflake: LEASEFLAKE_LOG: {filter:?} is not allowed ({error}); allowed: error, warn, info, debug, trace");
+                return;
+            }
+        };
+        // A host that has a subscriber of its own gets the events there.
+        let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    });
+}
+
+/// A bare level means our own events, not those of every library below.
+fn own(filter: &str) -> String {
+    let level = ["off", "error", "warn", "info", "debug", "trace"].contains(&filter.to_ascii_lowercase().as_str());
+    if level { format!("leaseflake={filter}") } else { filter.to_owned() }
+}
