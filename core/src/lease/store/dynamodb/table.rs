@@ -37,10 +37,20 @@ pub(super) async fn describe(session: Session<'_>) -> Result<Described, StoreErr
         Err(error) => return Err(session.doing("DescribeTable").failed(&error)),
     };
     check_keys(&session, &description)?;
-    let region = description.table_arn().and_then(region_of_arn).unwrap_or_else(|| session.region.to_owned());
+    let region = description
+        .table_arn()
+        .and_then(region_of_arn)
+        // Emulators write a word of their own, such as `ddblocal`, and take any signature.
+        .filter(|region| is_region_name(region))
+        .unwrap_or_else(|| session.region.to_owned());
     check_replicas(&session, &description, &region)?;
     let table_id = description.table_id().unwrap_or_default().to_owned();
     Ok(Described { table: TableIdentity { region, table_id }, warning: None })
+}
+
+/// Whether this looks like a region of AWS, known or new: `us-east-1`, `us-gov-west-1`.
+fn is_region_name(text: &str) -> bool {
+    text.split('-').count() >= 3 && text.ends_with(|last: char| last.is_ascii_digit())
 }
 
 /// DynamoDB checks the region of a signature, so the region we sign for is the table's.
