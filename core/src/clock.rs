@@ -118,7 +118,7 @@ pub fn kernel_clock() -> Option<KernelClock> {
     let mut answer: libc::timex = unsafe { std::mem::zeroed() };
     // SAFETY: `answer` is a valid place for the answer.
     let state = unsafe { libc::adjtimex(&mut answer) };
-    (state >= 0).then(|| KernelClock {
+    (state >= 0).then_some(KernelClock {
         synchronised: state != libc::TIME_ERROR && answer.status & libc::STA_UNSYNC == 0,
         max_error_us: answer.maxerror,
         estimated_error_us: answer.esterror,

@@ -4,8 +4,7 @@
 pub mod clock;
 mod discovery;
 mod error;
-#[allow(dead_code)]
-pub(crate) mod fork;
+mod fork;
 mod generator;
 mod guard;
 mod id;

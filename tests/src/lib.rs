@@ -1,3 +1,5 @@
 //! Tests that cross crates and languages.
 
+pub mod emulator;
+pub mod proxy;
 pub mod shim;

@@ -125,8 +125,11 @@ pub struct MemoryStore {
     generation: u64,
 }
 
+/// A registry and the generation of the process that made it.
+type Named = (Arc<Mutex<MemoryRegistry>>, u64);
+
 /// The registries of this process, by the name behind `memory:`.
-static NAMED: Mutex<BTreeMap<String, (Arc<Mutex<MemoryRegistry>>, u64)>> = Mutex::new(BTreeMap::new());
+static NAMED: Mutex<BTreeMap<String, Named>> = Mutex::new(BTreeMap::new());
 
 impl MemoryStore {
     /// A store over a registry that others share.
