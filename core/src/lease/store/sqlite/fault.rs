@@ -31,8 +31,8 @@ impl Failure {
     /// A system call on the file or its sidecar failed.
     pub(super) fn io(doing: &str, error: &io::Error) -> Failure {
         use io::ErrorKind::{
-            AlreadyExists, InvalidInput, IsADirectory, NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem,
-            Unsupported,
+            AlreadyExists, InvalidFilename, InvalidInput, IsADirectory, NotADirectory, NotFound, PermissionDenied,
+            ReadOnlyFilesystem, Unsupported,
         };
         let message = format!("cannot {doing}: {error}");
         #[cfg(unix)]
@@ -41,7 +41,7 @@ impl Failure {
         }
         match error.kind() {
             NotFound | PermissionDenied | ReadOnlyFilesystem | IsADirectory | NotADirectory | AlreadyExists
-            | InvalidInput | Unsupported => Failure::rejected(message),
+            | InvalidFilename | InvalidInput | Unsupported => Failure::rejected(message),
             // No space, no descriptors, a disk that answers badly: may pass.
             _ => Failure::unavailable(message),
         }
