@@ -37,6 +37,18 @@ TESTS += test-fleet
 test-fleet: ## many processes, moved clocks, and the checker that finds repeats
 	$(CARGO_TEST) -p leaseflake-tests -p leaseflake-fleet
 
+.PHONY: emulator
+emulator: ## build the DynamoDB emulator of the tests: tests/emulators/target/ci/leaseflake-emulator
+	cargo build --locked --profile ci --manifest-path tests/emulators/Cargo.toml
+
+.PHONY: test-dynamodb
+TESTS += test-dynamodb
+test-dynamodb: emulator ## the registry of a fleet, on two emulators; the templates of deploy/aws
+	$(CARGO_TEST) -p leaseflake --features dynamodb --lib dynamodb
+	$(CARGO_TEST) -p leaseflake-tests --features emulator --test 'dynamodb_*'
+	tests/emulators/with-ministack $(CARGO_TEST) -p leaseflake-tests --features emulator --test 'dynamodb_*'
+	deploy/aws/lint
+
 .PHONY: test
 test: setup lint ## everything
 	@scripts/run-parts $(TESTS)
