@@ -244,6 +244,51 @@ fn a_removed_file_is_never_made_anew_by_itself() {
 }
 
 #[test]
+fn a_fence_of_one_datacenter_leaves_the_others_of_an_exchanged_file_refused() {
+    let file = File::new();
+    let (mut store, _) = file.holder();
+    let other = file.in_folder("other.db");
+    for datacenter_id in [0, 1] {
+        initialise(&mut SqliteStore::new(other.clone()), datacenter_id, Layout::default()).unwrap();
+    }
+    fs::rename(other, file.path()).unwrap();
+    // One holder known dead is no reason to take the file for the registry.
+    let one =
+        FenceRequest { datacenter_id: 1, layout: Layout::default(), at_ms: NOW_MS, worker_id: Some(4), lower: false };
+    rejected_until_fence(store.call(&Request::Fence(one)).result);
+    fence_and_claim(&mut store);
+    let item = item_of(&mut store, 1, 4).unwrap();
+    rejected_until_fence(store.call(&Request::Write(claim(1, &item, NOW_MS, "a"))).result);
+    rejected_until_fence(initialise(&mut store, 1, Layout::default()));
+}
+
+#[test]
+fn a_datacenter_begun_in_a_fenced_file_starts_above_the_time_of_the_fence() {
+    let file = File::new();
+    let (mut store, _) = file.holder();
+    initialise(&mut store, 1, Layout::default()).unwrap();
+    fs::remove_file(file.path()).unwrap();
+    fence_and_claim(&mut store);
+    // What datacenter 1 had issued went with the file.
+    initialise(&mut store, 1, Layout::default()).unwrap();
+    let items = view_of(&mut store, 1, Layout::default()).workers;
+    assert!(items.iter().all(|item| item.lease_expiry_ts == NOW_MS + 1_000_000 && item.fencing_epoch == 0));
+}
+
+#[test]
+fn a_fence_of_a_registry_in_good_order_touches_no_other_datacenter() {
+    let file = File::new();
+    let (mut store, held) = file.holder();
+    initialise(&mut store, 1, Layout::default()).unwrap();
+    let layout = Layout::default();
+    let request = FenceRequest { datacenter_id: 1, layout, at_ms: NOW_MS, worker_id: None, lower: false };
+    assert_eq!(store.call(&Request::Fence(request)).result, Ok(Reply::Applied));
+    assert_eq!(heartbeat(&mut store, &held), Ok(Reply::Applied));
+    initialise(&mut store, 2, Layout::default()).unwrap();
+    assert!(view_of(&mut store, 2, Layout::default()).workers.iter().all(|item| item.lease_expiry_ts == 0));
+}
+
+#[test]
 fn a_process_that_knew_the_registry_does_not_start_over_where_even_the_sidecar_is_gone() {
     let file = File::new();
     let (mut store, held) = file.holder();
@@ -375,6 +420,14 @@ fn a_file_that_somebody_turned_to_a_write_ahead_log_is_turned_back() {
     drop(connection);
     assert_eq!(heartbeat(&mut store, &held), Ok(Reply::Applied));
     assert!(!file.in_folder("registry.db-wal").exists());
+}
+
+#[test]
+fn a_vacuum_by_an_administrator_changes_nothing_for_the_holders() {
+    let file = File::new();
+    let (mut store, held) = file.holder();
+    Connection::open(file.path()).unwrap().execute_batch("VACUUM").unwrap();
+    assert_eq!(heartbeat(&mut store, &held), Ok(Reply::Applied));
 }
 
 #[test]

@@ -24,11 +24,13 @@ use crate::lease::record::{DatacenterView, TableIdentity};
 mod fault;
 mod file;
 mod items;
+mod questions;
 mod schema;
 mod sidecar;
 
 use fault::Failure;
 use file::DatabaseFile;
+use questions::Known;
 use sidecar::{Record, Sidecar};
 
 /// How long one question may wait for other processes, all its tries together.
@@ -113,31 +115,22 @@ impl SqliteStore {
     }
 
     fn locked(&mut self, request: &Request, path: &Path, mut sidecar: Sidecar) -> Result<Reply, Failure> {
-        let fence = matches!(request, Request::Fence(_));
         let record = sidecar.record()?;
-        let known = self.met || record.is_some();
+        let known = Known { record: record.as_ref(), met: self.met };
         let file = match DatabaseFile::open(path, matches!(request, Request::Read { .. }))? {
             Some(file) => file,
-            None if known && !fence => return Err(Failure::rejected(file::VANISHED)),
             None => match request {
-                Request::Initialise { .. } | Request::Fence(_) => DatabaseFile::create(path)?,
-                _ => return self.nothing_there(request),
+                Request::Initialise { .. } if !known.is_known() => DatabaseFile::create(path)?,
+                _ if questions::re_pins(request) => DatabaseFile::create(path)?,
+                Request::Read { .. } if !known.is_known() => return self.nothing_there(request),
+                _ => return Err(Failure::rejected(file::VANISHED)),
             },
         };
-        if let Some(record) = record.as_ref().filter(|record| !fence && record.id != file.id()) {
-            return Err(Failure::rejected(file::exchanged(&record.id, file.id())));
+        if !questions::re_pins(request) {
+            // Before SQLite sees it: a journal that the right file left would be played back into it.
+            known.check_same(&file)?;
         }
-        let empty = match request {
-            Request::Read { .. } if !known => items::WhereEmpty::Answer,
-            Request::Initialise { .. } if !known => items::WhereEmpty::Create,
-            Request::Fence(_) => items::WhereEmpty::Create,
-            _ => items::WhereEmpty::Refuse,
-        };
-        let not_older_than = record.as_ref().filter(|_| !fence);
-        let done = schema::with_connection(&file, |connection| {
-            items::answer(connection, request, &file, empty, not_older_than)
-        });
-        let done = done?;
+        let done = schema::with_connection(&file, |connection| questions::answer(connection, request, &file, known))?;
         // SQLite opened the path by itself: whatever it found there is gone if the path moved on.
         file.check_still_named()?;
         self.met |= done.initialised;

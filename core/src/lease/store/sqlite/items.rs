@@ -1,104 +1,20 @@
-//! The questions, each as one transaction.
+//! The rows of the table: keys, items, pins, and what is skipped.
 
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{OptionalExtension, Row, Transaction, params};
 
 use super::fault::Failure;
-use super::file::{self, DatabaseFile};
-use super::schema;
-use super::sidecar::Record;
+use super::file;
 use crate::layout::Layout;
 use crate::lease::record::{DatacenterView, LayoutPin, LeaseRecord, TableIdentity};
-use crate::lease::store::{FenceRequest, LeaseWrite, Reply, Request};
 
 /// How many skipped items are named one by one.
 const MOST_WARNINGS: usize = 20;
 
-/// What to do with a file that holds nothing.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum WhereEmpty {
-    /// Say that nothing is there.
-    Answer,
-    /// Make the table.
-    Create,
-    /// There was a registry: refuse.
-    Refuse,
-}
-
-/// What one transaction came to.
-pub(super) struct Done {
-    pub(super) reply: Reply,
-    /// Something was written.
-    pub(super) changed: bool,
-    /// The datacenter is initialised, in this very file.
-    pub(super) initialised: bool,
-}
-
-/// Answers one question in one transaction.
-pub(super) fn answer(
-    connection: &mut Connection,
-    request: &Request,
-    file: &DatabaseFile,
-    empty: WhereEmpty,
-    not_older_than: Option<&Record>,
-) -> Result<Done, Failure> {
-    let behaviour = match request {
-        Request::Read { .. } => TransactionBehavior::Deferred,
-        _ => TransactionBehavior::Immediate,
-    };
-    let transaction = connection.transaction_with_behavior(behaviour)?;
-    let is_empty = schema::is_empty(&transaction)?;
-    match (is_empty, empty) {
-        (true, WhereEmpty::Answer) => {
-            let reply = Reply::View(DatacenterView::default());
-            return Ok(Done { reply, changed: false, initialised: false });
-        }
-        (true, WhereEmpty::Create) => schema::create(&transaction)?,
-        (true, WhereEmpty::Refuse) => return Err(Failure::rejected(file::VANISHED)),
-        (false, _) => {
-            // Only now: reading the schema has undone what a crashed writer had left half-way.
-            file.check_whole()?;
-            let sql = "SELECT EXISTS (SELECT 1 FROM WorkerNodeRegistryTable)";
-            if empty == WhereEmpty::Refuse && !transaction.query_row(sql, [], |row| row.get::<_, bool>(0))? {
-                return Err(Failure::rejected(file::VANISHED));
-            }
-        }
-    }
-    if let Some(record) = not_older_than {
-        file.check_not_older_than(record)?;
-    }
-    let table = TableIdentity { region: String::new(), table_id: file.id().to_owned() };
-    let (reply, changed) = match request {
-        Request::Read { datacenter_id, layout } => {
-            (Reply::View(view(&transaction, *datacenter_id, layout, &table)?), false)
-        }
-        Request::Initialise { datacenter_id, layout } => {
-            (Reply::Applied, initialise(&transaction, *datacenter_id, layout, &table)?)
-        }
-        Request::Write(lease) => {
-            let reply = write(&transaction, lease, &table)?;
-            let changed = reply == Reply::Applied;
-            (reply, changed)
-        }
-        Request::Fence(request) => {
-            fence(&transaction, request, &table)?;
-            (Reply::Applied, true)
-        }
-    };
-    let initialised = match &reply {
-        Reply::View(view) => view.layout.as_ref().is_some_and(|pin| pin.table_id == table.table_id),
-        _ => true,
-    };
-    if changed {
-        transaction.commit()?;
-    }
-    Ok(Done { reply, changed, initialised })
-}
-
-fn partition(datacenter_id: u32) -> String {
+pub(super) fn partition(datacenter_id: u32) -> String {
     format!("DC#{datacenter_id:02}")
 }
 
-fn worker_key(worker_id: u32) -> String {
+pub(super) fn worker_key(worker_id: u32) -> String {
     format!("WORKER#{worker_id:02}")
 }
 
@@ -109,7 +25,7 @@ fn worker_of(key: &str) -> Option<u32> {
 }
 
 /// The pin of a datacenter; `None` = not initialised.
-fn pin(transaction: &Transaction<'_>, datacenter_id: u32) -> Result<Option<LayoutPin>, Failure> {
+pub(super) fn pin(transaction: &Transaction<'_>, datacenter_id: u32) -> Result<Option<LayoutPin>, Failure> {
     let sql = "SELECT layout, epoch_ms, region, table_id FROM WorkerNodeRegistryTable WHERE PK = ? AND SK = 'LAYOUT'";
     let read = |row: &Row<'_>| {
         Ok(LayoutPin { layout: row.get(0)?, epoch_ms: row.get(1)?, region: row.get(2)?, table_id: row.get(3)? })
@@ -125,7 +41,11 @@ fn pin(transaction: &Transaction<'_>, datacenter_id: u32) -> Result<Option<Layou
 }
 
 /// The pin, which must be there and name this very file.
-fn checked_pin(transaction: &Transaction<'_>, datacenter_id: u32, table: &TableIdentity) -> Result<(), Failure> {
+pub(super) fn checked_pin(
+    transaction: &Transaction<'_>,
+    datacenter_id: u32,
+    table: &TableIdentity,
+) -> Result<(), Failure> {
     match pin(transaction, datacenter_id)? {
         Some(pin) if pin.table_id == table.table_id => Ok(()),
         Some(pin) => Err(Failure::rejected(file::exchanged(&pin.table_id, &table.table_id))),
@@ -175,7 +95,7 @@ fn item(row: &Row<'_>, max_worker_id: u32) -> Result<Option<LeaseRecord>, String
     }
 }
 
-fn view(
+pub(super) fn view(
     transaction: &Transaction<'_>,
     datacenter_id: u32,
     layout: &Layout,
@@ -206,46 +126,21 @@ fn view(
     Ok(view)
 }
 
-/// Whether anything had to be written.
-fn initialise(
+/// One item; `None` where it is missing, or malformed and so none of ours.
+pub(super) fn find(
     transaction: &Transaction<'_>,
     datacenter_id: u32,
-    layout: &Layout,
-    table: &TableIdentity,
-) -> Result<bool, Failure> {
-    if pin(transaction, datacenter_id)?.is_some() {
-        return checked_pin(transaction, datacenter_id, table).map(|()| false);
-    }
-    // A datacenter that starts in a copy would start in the original as well.
-    let sql = "SELECT table_id FROM WorkerNodeRegistryTable WHERE SK = 'LAYOUT' AND table_id IS NOT ? LIMIT 1";
-    let foreign = transaction.query_row(sql, [&table.table_id], |row| row.get::<_, Option<String>>(0)).optional()?;
-    if let Some(foreign) = foreign {
-        return Err(Failure::rejected(file::exchanged(&foreign.unwrap_or_default(), &table.table_id)));
-    }
-    let sql = "SELECT count(*) FROM WorkerNodeRegistryTable WHERE PK = ? AND fencing_epoch IS NOT 0";
-    let used: i64 = transaction.query_row(sql, [partition(datacenter_id)], |row| row.get(0))?;
-    if used > 0 {
-        return Err(Failure::rejected(format!(
-            "datacenter {datacenter_id} has used worker items but no LAYOUT: stop all holders and run `leaseflake \
-             registry fence`"
-        )));
-    }
-    for worker_id in 0..=layout.max_worker_id() {
-        create(transaction, datacenter_id, &fresh(worker_id)?)?;
-    }
-    put_pin(transaction, datacenter_id, layout, table)?;
-    Ok(true)
-}
-
-/// An unused item whose `version` starts anywhere, so that a holder from before a registry was
-/// removed and made anew never finds its own epoch and version in the new one.
-fn fresh(worker_id: u32) -> Result<LeaseRecord, Failure> {
-    let random = getrandom::u32().map_err(|error| Failure::unavailable(format!("no randomness: {error}")))?;
-    Ok(LeaseRecord { version: u64::from(random), ..LeaseRecord::unused(worker_id) })
+    worker_id: u32,
+) -> Result<Option<LeaseRecord>, Failure> {
+    let sql = format!("SELECT {COLUMNS} FROM WorkerNodeRegistryTable WHERE PK = ? AND SK = ?");
+    let found = transaction
+        .prepare(&sql)?
+        .query_row([partition(datacenter_id), worker_key(worker_id)], |row| Ok(item(row, worker_id).unwrap_or(None)));
+    Ok(found.optional()?.flatten())
 }
 
 /// Creates an item where there is none.
-fn create(transaction: &Transaction<'_>, datacenter_id: u32, item: &LeaseRecord) -> Result<(), Failure> {
+pub(super) fn create(transaction: &Transaction<'_>, datacenter_id: u32, item: &LeaseRecord) -> Result<(), Failure> {
     let sql = "INSERT INTO WorkerNodeRegistryTable (PK, SK, instance_id, ip_address, lease_expiry_ts, fencing_epoch, \
                version, renewal_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING";
     transaction.prepare(sql)?.execute(params![
@@ -261,7 +156,7 @@ fn create(transaction: &Transaction<'_>, datacenter_id: u32, item: &LeaseRecord)
     Ok(())
 }
 
-fn put_pin(
+pub(super) fn put_pin(
     transaction: &Transaction<'_>,
     datacenter_id: u32,
     layout: &Layout,
@@ -275,78 +170,8 @@ fn put_pin(
 }
 
 /// A count as SQLite keeps it.
-fn stored(count: u64) -> Result<i64, Failure> {
+pub(super) fn stored(count: u64) -> Result<i64, Failure> {
     i64::try_from(count).map_err(|_| Failure::invalid(format!("{count} is too large for an item")))
-}
-
-fn write(transaction: &Transaction<'_>, lease: &LeaseWrite, table: &TableIdentity) -> Result<Reply, Failure> {
-    let next = &lease.next;
-    if !next.is_well_formed() {
-        return Err(Failure::invalid(format!("a number in the item is out of range: {next:?}")));
-    }
-    checked_pin(transaction, lease.datacenter_id, table)?;
-    let sql = "UPDATE WorkerNodeRegistryTable SET instance_id = ?, ip_address = ?, lease_expiry_ts = ?, \
-               fencing_epoch = ?, version = ?, renewal_id = ? \
-               WHERE PK = ? AND SK = ? AND fencing_epoch = ? AND version = ? AND (? IS NULL OR lease_expiry_ts < ?)";
-    let partition = partition(lease.datacenter_id);
-    let key = worker_key(next.worker_id);
-    let changed = transaction.execute(
-        sql,
-        params![
-            next.instance_id,
-            next.ip_address,
-            next.lease_expiry_ts,
-            stored(next.fencing_epoch)?,
-            stored(next.version)?,
-            next.renewal_id,
-            partition,
-            key,
-            stored(lease.expected_epoch)?,
-            stored(lease.expected_version)?,
-            lease.expired_before,
-            lease.expired_before,
-        ],
-    )?;
-    if changed == 1 {
-        return Ok(Reply::Applied);
-    }
-    let sql = format!("SELECT {COLUMNS} FROM WorkerNodeRegistryTable WHERE PK = ? AND SK = ?");
-    // A malformed item is none of ours, like one that is missing.
-    let found = transaction.query_row(&sql, [partition, key], |row| Ok(item(row, next.worker_id).unwrap_or(None)));
-    Ok(Reply::Refused(found.optional()?.flatten()))
-}
-
-fn fence(transaction: &Transaction<'_>, request: &FenceRequest, table: &TableIdentity) -> Result<(), Failure> {
-    let datacenter_id = request.datacenter_id;
-    let raised = LeaseRecord { lease_expiry_ts: request.at_ms, ..LeaseRecord::unused(0) };
-    if !raised.is_well_formed() {
-        return Err(Failure::invalid(format!("{} is no time to fence at", request.at_ms)));
-    }
-    if request.worker_id.is_some() {
-        // Re-pinning is for the whole datacenter: the others may have holders.
-        checked_pin(transaction, datacenter_id, table)?;
-    }
-    let sql = format!("SELECT {COLUMNS} FROM WorkerNodeRegistryTable WHERE PK = ? AND SK = ?");
-    for worker_id in request.workers() {
-        let key = worker_key(worker_id);
-        let found = transaction
-            .prepare(&sql)?
-            .query_row([partition(datacenter_id), key.clone()], |row| Ok(item(row, worker_id).unwrap_or(None)))
-            .optional()?
-            .flatten();
-        let before = match found {
-            Some(item) => item,
-            // Missing or malformed: made anew, with a version that nobody holds.
-            None => fresh(worker_id)?,
-        };
-        let sql = "DELETE FROM WorkerNodeRegistryTable WHERE PK = ? AND SK = ?";
-        transaction.prepare(sql)?.execute([partition(datacenter_id), key])?;
-        create(transaction, datacenter_id, &request.fenced(&before))?;
-    }
-    if request.worker_id.is_none() {
-        put_pin(transaction, datacenter_id, &request.layout, table)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
