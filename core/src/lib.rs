@@ -19,6 +19,8 @@ pub mod random;
 pub mod rules;
 mod status;
 mod sync;
+#[cfg(all(test, not(loom)))]
+mod testing;
 
 pub use clock::{KernelClock, kernel_clock};
 pub use error::{Error, ErrorCode};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::link::Opening;
 use super::process::table;
-use super::shared::Shared;
+use super::shared::{Host, Shared};
 use super::slot::{Refusal, Reservation, Want};
 use super::table::Key;
 use super::{exit, explain, keep, timer};
@@ -119,7 +119,7 @@ impl IdGenerator {
         let (shared, made) = table().open(
             &key,
             |open| config.agree_with(&open.config),
-            |newest| Shared::new(config.clone(), ClockSource::System, newest),
+            |newest| Shared::new(config.clone(), ClockSource::System, newest, Host::Process),
         )?;
         shared.page().header().allow_wait(max_wait_ms);
         let handle = IdGenerator { shared, key, closed: AtomicBool::new(false), max_wait_ms, close_timeout_ms };

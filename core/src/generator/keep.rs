@@ -24,6 +24,11 @@ const LONGEST_SLEEP_MS: u64 = 5_000;
 ///
 /// `STORE_UNAVAILABLE` when the system gives no thread.
 pub(crate) fn start(shared: &Arc<Shared>) -> Result<(), Error> {
+    #[cfg(test)]
+    if matches!(shared.host, super::shared::Host::Simulated(_)) {
+        // The simulation sees the new page and drives a keeper for it.
+        return Ok(());
+    }
     let kept = Arc::clone(shared);
     let spawned = with_signals_blocked(|| {
         std::thread::Builder::new().name(THREAD_NAME.to_owned()).spawn(move || run_guarded(&kept))

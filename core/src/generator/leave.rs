@@ -4,7 +4,6 @@ use super::keep;
 use super::page::Page;
 use super::shared::Shared;
 use crate::error::Error;
-use crate::fork;
 use crate::rules::{Rule, holds};
 use crate::sync::{Arc, Ordering};
 
@@ -19,7 +18,7 @@ fn orphaned(shared: &Shared) -> bool {
 /// another thread does so; a living keeper is waited for.
 pub(crate) fn leave_if_orphaned(shared: &Arc<Shared>) -> bool {
     let inherited = shared.keeper_generation.load(Ordering::Acquire);
-    let own = fork::generation();
+    let own = shared.host.generation();
     if inherited == own || !orphaned(shared) {
         return false;
     }

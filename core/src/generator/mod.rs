@@ -16,4 +16,11 @@ mod timer;
 mod wait;
 
 pub use handle::{IdGenerator, Reserved};
-pub(crate) use shared::Shared;
+#[cfg(all(test, not(loom)))]
+pub(crate) use shared::Host;
+pub(crate) use shared::{KeptPage, Shared};
+#[cfg(all(test, not(loom)))]
+pub(crate) use slot::{Refusal, Want};
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -118,6 +118,18 @@ impl Page {
         Page { header: head, slots: first, memory: Memory::Private { header, slots } }
     }
 
+    /// A copy as a clone of the whole machine has it.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn copied(&self) -> Page {
+        let page = Page::shared().expect("memory for a page");
+        let length = size_of::<Header>() + SLOTS * size_of::<Slot>();
+        // SAFETY: two mappings of this length; the simulation has one thread.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.header.cast::<u8>().as_ptr(), page.header.cast::<u8>().as_ptr(), length)
+        };
+        page
+    }
+
     #[inline]
     pub(crate) fn header(&self) -> &Header {
         // SAFETY: valid for as long as the page.

@@ -26,32 +26,88 @@ pub(crate) struct Shared {
     previous: AtomicPtr<Page>,
     /// Open handles.
     pub(crate) handles: AtomicUsize,
+    pub(crate) host: Host,
+}
+
+/// Where a generator lives: in this process, or in a simulated one.
+#[derive(Debug)]
+pub(crate) enum Host {
+    /// In this process, with a thread for its keeper.
+    Process,
+    /// In a simulated process of this number; the simulation drives its keeper.
+    #[cfg(test)]
+    Simulated(u64),
+}
+
+impl Host {
+    /// Which copy of the process we are.
+    #[inline]
+    pub(crate) fn generation(&self) -> u64 {
+        match self {
+            Host::Process => fork::generation(),
+            #[cfg(test)]
+            Host::Simulated(number) => *number,
+        }
+    }
 }
 
 impl Shared {
     /// A generator without a keeper yet, whose IDs will all be above `newest` (a word).
-    pub(crate) fn new(config: Config, clock: ClockSource, newest: u64) -> Result<Shared, Error> {
+    pub(crate) fn new(config: Config, clock: ClockSource, newest: u64, host: Host) -> Result<Shared, Error> {
         let page = Page::new(newest, 2 * config.heartbeat_interval_ms as u64)?;
         let now = clock.now();
         page.header().allow_wait(config.max_wait_ms);
         // Its keeper is about to start: a child forked before the first attempt waits for it.
         page.header().stamp(now.boot_ms);
-        Ok(Shared {
+        Ok(Shared::over(Arc::new(page), config, clock, host))
+    }
+
+    fn over(page: Arc<Page>, config: Config, clock: ClockSource, host: Host) -> Shared {
+        let now = clock.now();
+        let generation = host.generation();
+        Shared {
             limits: IssueLimits::new(&config.layout, config.sequence_jitter),
-            page: AtomicPtr::new(Box::into_raw(Box::new(page))),
+            page: AtomicPtr::new(Arc::into_raw(page).cast_mut()),
             link: AtomicPtr::new(Box::into_raw(Box::new(Link::new(now)))),
-            keeper_generation: AtomicU64::new(fork::generation()),
-            leaving: AtomicU64::new(fork::generation()),
+            keeper_generation: AtomicU64::new(generation),
+            leaving: AtomicU64::new(generation),
             previous: AtomicPtr::new(std::ptr::null_mut()),
             handles: AtomicUsize::new(0),
             config,
             clock,
-        })
+            host,
+        }
+    }
+
+    /// The same generator as a forked child finds it: the page is shared, the keeper is not ours.
+    #[cfg(test)]
+    pub(crate) fn forked(&self, clock: ClockSource, number: u64) -> Shared {
+        let child = Shared::over(self.page_handle(), self.config.clone(), clock, Host::Simulated(number));
+        let inherited = self.keeper_generation.load(Ordering::Acquire);
+        child.keeper_generation.store(inherited, Ordering::Release);
+        child.leaving.store(inherited, Ordering::Release);
+        child
+    }
+
+    /// The same generator as a clone of the whole machine finds it: nothing is shared.
+    #[cfg(test)]
+    pub(crate) fn cloned(&self, clock: ClockSource, number: u64) -> Shared {
+        Shared::over(Arc::new(self.page().copied()), self.config.clone(), clock, Host::Simulated(number))
+    }
+
+    #[cfg(test)]
+    fn page_handle(&self) -> Arc<Page> {
+        let page = self.page.load(Ordering::Acquire);
+        // SAFETY: made by `Arc::into_raw`, and alive for as long as `self`.
+        unsafe {
+            Arc::increment_strong_count(page);
+            Arc::from_raw(page)
+        }
     }
 
     #[inline]
     pub(crate) fn page(&self) -> &Page {
-        // SAFETY: always a box of ours; a page that was replaced is never freed before `self`.
+        // SAFETY: always an `Arc` of ours; a page that was replaced is never freed before `self`.
         unsafe { &*self.page.load(Ordering::Acquire) }
     }
 
@@ -63,7 +119,7 @@ impl Shared {
     /// Puts another page in place. The old one stays mapped: threads may be in it.
     pub(crate) fn replace_page(&self, page: Page) {
         page.header().allow_wait(self.page().header().longest_wait());
-        let previous = self.page.swap(Box::into_raw(Box::new(page)), Ordering::AcqRel);
+        let previous = self.page.swap(Arc::into_raw(Arc::new(page)).cast_mut(), Ordering::AcqRel);
         self.previous.store(previous, Ordering::Release);
     }
 
@@ -82,7 +138,7 @@ impl Shared {
 
     /// Whether the keeper of the page runs in this process, and not in one that forked us.
     pub(crate) fn owns_keeper(&self) -> bool {
-        self.keeper_generation.load(Ordering::Acquire) == fork::generation()
+        self.keeper_generation.load(Ordering::Acquire) == self.host.generation()
     }
 
     /// Takes IDs; they may be returned once the clock reaches them.
@@ -168,10 +224,10 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // SAFETY: both are boxes of ours, and the last user is gone. What a fork or a full page
-        // left behind was given up for good when it was replaced.
+        // SAFETY: both are ours, and the last user is gone. What a fork or a full page left behind
+        // was given up for good when it was replaced.
         unsafe {
-            drop(Box::from_raw(self.page.load(Ordering::Acquire)));
+            drop(Arc::from_raw(self.page.load(Ordering::Acquire)));
             drop(Box::from_raw(self.link.load(Ordering::Acquire)));
         }
     }

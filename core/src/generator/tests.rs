@@ -1,0 +1,5 @@
+//! Tests of issuing: what must hold whatever the clock does.
+
+mod property;
+mod threads;
+mod window;
