@@ -1,25 +1,55 @@
-//! Who we are: what the registry shows to people.
+//! Who we are: what the registry shows to people. No rule of safety reads it.
+
+#[cfg(feature = "dynamodb")]
+mod metadata;
+#[cfg(feature = "dynamodb")]
+mod places;
 
 use crate::options::Config;
 use crate::random::{KernelRandom, Random};
 
+/// Longer than an ARN of a task; what is longer is cut.
+const LONGEST: usize = 256;
+
 /// `instance_id` and `ip_address` of our items.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) instance_id: String,
     pub(crate) ip_address: String,
 }
 
-/// The options' word, else what can be discovered.
+/// The options' word, else what can be discovered. May ask a metadata service: for the keeper's
+/// thread. A registry of one machine asks nobody.
 pub(crate) fn identify(config: &Config) -> Identity {
+    let given = (config.instance_id.clone(), config.ip_address.clone());
+    let place = match given {
+        (Some(_), Some(_)) => Identity::default(),
+        _ if config.store.is_of_a_fleet() => fleet_place(),
+        _ => Identity::default(),
+    };
     Identity {
-        instance_id: config.instance_id.clone().unwrap_or_else(host_process_random),
-        ip_address: config.ip_address.clone().unwrap_or_default(),
+        instance_id: given.0.unwrap_or_else(|| unique(place.instance_id)),
+        ip_address: given.1.unwrap_or(place.ip_address),
     }
 }
 
-fn host_process_random() -> String {
+/// A name that no other process has: several of them may share a task, a pod or an instance, and
+/// a forked child its parent's everything.
+fn unique(place: String) -> String {
+    let place = if place.is_empty() { host_name() } else { place };
+    let clean: String = place.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
     let random = KernelRandom.renewal_id();
-    format!("{}-{}-{}", host_name(), std::process::id(), &random[..8])
+    format!("{clean}-{}-{}", std::process::id(), &random[..8])
+}
+
+#[cfg(feature = "dynamodb")]
+fn fleet_place() -> Identity {
+    places::discover(&places::Surroundings::of_this_process())
+}
+
+#[cfg(not(feature = "dynamodb"))]
+fn fleet_place() -> Identity {
+    Identity::default()
 }
 
 #[cfg(unix)]
@@ -34,4 +64,23 @@ fn host_name() -> String {
 #[cfg(not(unix))]
 fn host_name() -> String {
     std::env::var("COMPUTERNAME").unwrap_or_else(|_| "localhost".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_processes_of_one_place_never_share_a_name() {
+        let (one, two) = (unique("pod-7".to_owned()), unique("pod-7".to_owned()));
+        assert!(one.starts_with("pod-7-") && two.starts_with("pod-7-"), "{one} {two}");
+        assert_ne!(one, two, "a forked child may even share the process ID, in another namespace");
+        assert!(unique(String::new()).starts_with(&host_name()), "without a place it is the host");
+    }
+
+    #[test]
+    fn a_hostile_name_is_cut_and_cannot_steer_a_terminal() {
+        let name = unique("\u{1b}[2J\n".repeat(1000));
+        assert!(name.len() < LONGEST + 40 && !name.contains(|c: char| c.is_control()), "{name:?}");
+    }
 }

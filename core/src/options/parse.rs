@@ -284,6 +284,15 @@ impl StoreSpec {
         }
     }
 
+    /// Whether its clients run on many machines.
+    pub(crate) fn is_of_a_fleet(&self) -> bool {
+        match self {
+            #[cfg(feature = "dynamodb")]
+            StoreSpec::DynamoDb { .. } => true,
+            _ => false,
+        }
+    }
+
     /// What people call it.
     pub(crate) fn name(&self) -> String {
         match self {

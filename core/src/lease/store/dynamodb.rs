@@ -255,6 +255,14 @@ impl LeaseStore for DynamoDbStore {
     }
 
     fn auto_datacenters(&mut self, layout: &Layout) -> Result<Vec<u32>, StoreError> {
+        // DynamoDB refuses a signature for another region than its own, so the region that we sign
+        // for is the table's, and a question that would cost a round trip is spared. Whoever
+        // answers at an endpoint of its own is asked.
+        if self.described.is_none() && !client::has_endpoint(&self.config) {
+            self.connected()?;
+            let connection = self.connection.as_ref().expect("made by connected()");
+            return regions::auto_datacenters(connection.session(&self.config).region, layout);
+        }
         let table = self.describe()?;
         regions::auto_datacenters(&table.region, layout)
     }

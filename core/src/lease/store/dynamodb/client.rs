@@ -165,7 +165,8 @@ async fn load(config: &DynamoDbConfig) -> Result<(Client, Credentials, String), 
     Ok((Client::from_conf(sdk.build()), credentials, region.to_string()))
 }
 
-fn has_endpoint(config: &DynamoDbConfig) -> bool {
+/// Whether somebody names the address to ask, instead of the region.
+pub(super) fn has_endpoint(config: &DynamoDbConfig) -> bool {
     let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     config.endpoint().is_some() || set("AWS_ENDPOINT_URL_DYNAMODB") || set("AWS_ENDPOINT_URL")
 }
