@@ -17,6 +17,8 @@ mod options;
 pub mod random;
 #[doc(hidden)]
 pub mod rules;
+#[cfg(all(test, not(loom)))]
+mod sim;
 mod status;
 mod sync;
 #[cfg(all(test, not(loom)))]

@@ -45,6 +45,12 @@ impl FakeClock {
         self.wall_ns.fetch_add(by_ms * 1_000_000, SeqCst);
     }
 
+    /// Both clocks say this.
+    pub(crate) fn set(&self, now: crate::clock::Now) {
+        self.wall_ns.store(now.wall_ms * 1_000_000, SeqCst);
+        self.boot_ns.store(now.boot_ms * 1_000_000, SeqCst);
+    }
+
     pub(crate) fn set_stuck(&self, stuck: bool) {
         self.stuck.store(stuck, SeqCst);
     }

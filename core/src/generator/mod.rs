@@ -18,9 +18,11 @@ mod wait;
 pub use handle::{IdGenerator, Reserved};
 #[cfg(all(test, not(loom)))]
 pub(crate) use shared::Host;
-pub(crate) use shared::{KeptPage, Shared};
 #[cfg(all(test, not(loom)))]
-pub(crate) use slot::{Refusal, Want};
+pub(crate) use shared::KeptPage;
+pub(crate) use shared::Shared;
+#[cfg(all(test, not(loom)))]
+pub(crate) use slot::{Reach, Refusal, Reservation, Slot as SimSlot, Want};
 
 #[cfg(all(test, not(loom)))]
 mod tests;

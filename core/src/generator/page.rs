@@ -118,6 +118,23 @@ impl Page {
         Page { header: head, slots: first, memory: Memory::Private { header, slots } }
     }
 
+    /// The slot in use, to be remembered by a thread that falls asleep.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn current_slot(&self) -> &Slot {
+        self.current()
+    }
+
+    /// The fencing epoch of the lease under which a timestamp was issued here.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn epoch_of(&self, prefix: u64, timestamp: u64, limits: &IssueLimits) -> u64 {
+        let current = self.header().current.load(Ordering::Acquire) as usize;
+        (1..=current)
+            .rev()
+            .map(|index| self.slot(index))
+            .find(|slot| slot.prefix() == prefix && slot.newest() >> limits.sequence_bits == timestamp)
+            .map_or(0, Slot::fencing_epoch)
+    }
+
     /// A copy as a clone of the whole machine has it.
     #[cfg(all(test, not(loom)))]
     pub(crate) fn copied(&self) -> Page {

@@ -211,6 +211,31 @@ impl<P: LeasePage> Keeper<P> {
         &self.status
     }
 
+    /// The same keeper over another page: a clone of the whole machine.
+    #[cfg(test)]
+    pub(crate) fn copied_onto(&self, page: P) -> Keeper<P> {
+        Keeper {
+            config: self.config.clone(),
+            page,
+            status: self.status.clone(),
+            trust: self.trust.clone(),
+            instance_id: self.instance_id.clone(),
+            ip_address: self.ip_address.clone(),
+            datacenters: self.datacenters.clone(),
+            claims: self.claims.clone(),
+            lease: self.lease.clone(),
+            flight: self.flight.clone(),
+            planned: self.planned.clone(),
+            ..*self
+        }
+    }
+
+    /// Whether the last handle was closed.
+    #[cfg(test)]
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.is_some()
+    }
+
     /// The page that it moves.
     pub fn page(&self) -> &P {
         &self.page

@@ -1,0 +1,140 @@
+//! A simulated process: a real generator, a real keeper, and a machine's clock.
+
+use std::sync::Arc;
+
+use crate::clock::{Clock, ClockSource, Now};
+use crate::generator::{Host, KeptPage, Shared};
+use crate::lease::keeper::{Call, Event, Keeper, KeeperConfig};
+use crate::options::Options;
+use crate::random::Random;
+use crate::rules::{Rule, holds};
+use crate::testing::{FakeClock, Seeded};
+
+/// How the simulated processes are set up: the defaults of the product, two datacenters.
+pub(super) const OPTIONS: [(&str, &str); 3] =
+    [("store", "memory:simulated"), ("datacenter_id", "0-1"), ("max_wait_ms", "10")];
+
+/// A process, alive or crashed.
+pub(super) struct Process {
+    pub(super) shared: Arc<Shared>,
+    pub(super) clock: Arc<FakeClock>,
+    pub(super) keeper: Option<Keeper<KeptPage>>,
+    /// The machine whose clock it reads.
+    pub(super) machine: usize,
+    pub(super) paused_until_ms: u64,
+    pub(super) alive: bool,
+    /// The call that its keeper waits for.
+    pub(super) waiting_for: Option<u64>,
+    /// Only the newest timer counts.
+    pub(super) timer: u64,
+    /// When its last answer came.
+    pub(super) answered_at_ms: u64,
+    /// The newest (timestamp, sequence) that it was given, to see that it only rises.
+    pub(super) newest: i64,
+    /// A random generator in memory, as forks and clones copy it: only a mutant draws from it.
+    copied: Seeded,
+}
+
+impl Process {
+    pub(super) fn new(number: u64, machine: usize, now: Now, lease_ttl_max_ms: u64) -> Process {
+        let clock = FakeClock::at_ms(0);
+        clock.set(now);
+        let mut options = Options::new().lease_ttl_max_ms(lease_ttl_max_ms);
+        for (name, text) in OPTIONS {
+            options.set(name, text).expect("right options");
+        }
+        let config = options.resolve().expect("right options");
+        let shared = Shared::new(config, source(&clock), 0, Host::Simulated(number)).expect("memory for a page");
+        Process::around(Arc::new(shared), clock, machine, Seeded(number))
+    }
+
+    fn around(shared: Arc<Shared>, clock: Arc<FakeClock>, machine: usize, copied: Seeded) -> Process {
+        Process {
+            shared,
+            clock,
+            keeper: None,
+            machine,
+            paused_until_ms: 0,
+            alive: true,
+            waiting_for: None,
+            timer: 0,
+            answered_at_ms: 0,
+            newest: 0,
+            copied,
+        }
+    }
+
+    /// A forked child: the page is shared, the keeper stays with the parent.
+    pub(super) fn forked(&self, number: u64, now: Now) -> Process {
+        let clock = FakeClock::at_ms(0);
+        clock.set(now);
+        let shared = Arc::new(self.shared.forked(source(&clock), number));
+        let mut child = Process::around(shared, clock, self.machine, Seeded(self.copied.0));
+        child.newest = self.newest;
+        child
+    }
+
+    /// A clone of the machine with this process on it: memory, keeper and all.
+    pub(super) fn cloned(&self, number: u64, machine: usize, now: Now) -> Process {
+        let clock = FakeClock::at_ms(0);
+        clock.set(now);
+        let shared = Arc::new(self.shared.cloned(source(&clock), number));
+        let mut clone = Process::around(Arc::clone(&shared), clock, machine, Seeded(self.copied.0));
+        clone.keeper = self.keeper.as_ref().map(|keeper| keeper.copied_onto(KeptPage(shared)));
+        clone.newest = self.newest;
+        clone.waiting_for = self.waiting_for;
+        clone
+    }
+
+    /// A keeper for a page that has none yet: the process's first, or that of a child that left.
+    pub(super) fn needs_keeper(&self) -> bool {
+        self.alive && self.keeper.is_none() && self.shared.owns_keeper()
+    }
+
+    pub(super) fn start_keeper(&mut self) {
+        let config = &self.shared.config;
+        let keeper_config = KeeperConfig {
+            layout: config.layout,
+            datacenters: config.datacenters.list(),
+            lease_ttl_ms: config.lease_ttl_ms,
+            lease_ttl_max_ms: config.lease_ttl_max_ms,
+            heartbeat_interval_ms: config.heartbeat_interval_ms,
+            safety_margin_ms: config.safety_margin_ms,
+            store_name: "the simulated registry".to_owned(),
+        };
+        self.keeper = Some(Keeper::new(keeper_config, KeptPage(Arc::clone(&self.shared)), self.now()));
+    }
+
+    pub(super) fn now(&self) -> Now {
+        Now { wall_ms: self.clock.wall_ms(), boot_ms: self.clock.boot_ns() / 1_000_000 }
+    }
+
+    /// One step of the keeper, as its thread does it: what it asks for, or when to come back.
+    pub(super) fn step(&mut self, event: Event, world: &mut Seeded) -> (Option<Call>, Option<u64>, bool) {
+        let now = self.now();
+        let Some(keeper) = &mut self.keeper else { return (None, None, true) };
+        let step = keeper.step(now, None, &mut Draw { world, copied: &mut self.copied }, event);
+        self.shared.page().header().set_state(keeper.status().state);
+        if step.call.is_some() {
+            self.shared.page().header().stamp(now.boot_ms);
+        }
+        (step.call, step.wake_at_ms, step.done)
+    }
+}
+
+fn source(clock: &Arc<FakeClock>) -> ClockSource {
+    ClockSource::Injected(Arc::clone(clock) as Arc<dyn Clock>)
+}
+
+/// Randomness as the kernel gives it: never the same twice, whoever was copied from whom.
+struct Draw<'a> {
+    world: &'a mut Seeded,
+    copied: &'a mut Seeded,
+}
+
+// The world's generator never leaves the scheduler's thread.
+impl Random for Draw<'_> {
+    fn bits(&mut self) -> [u8; 16] {
+        if holds(Rule::KernelRandomness) { self.world.bits() } else { self.copied.bits() }
+    }
+}
