@@ -32,10 +32,17 @@ test-core: ## the core alone, without the AWS SDK
 	python3 tests/vectors/generate.py --check
 	$(CARGO_TEST) -p leaseflake
 
+.PHONY: test-dynamodb
+TESTS += test-dynamodb
+test-dynamodb: ## the DynamoDB registry, on an emulator and with a broken network between
+	cargo build --locked --profile ci --manifest-path tests/emulators/Cargo.toml
+	$(CARGO_TEST) -p leaseflake-tests
+	$(CARGO_TEST) -p leaseflake --features dynamodb --lib lease::store::dynamodb
+
 .PHONY: test-fleet
 TESTS += test-fleet
-test-fleet: ## many processes, moved clocks, and the checker that finds repeats
-	$(CARGO_TEST) -p leaseflake-tests -p leaseflake-fleet
+test-fleet: ## many processes, and the checker that finds repeats
+	$(CARGO_TEST) -p leaseflake-fleet
 
 .PHONY: emulator
 emulator: ## build the DynamoDB emulator of the tests: tests/emulators/target/ci/leaseflake-emulator

@@ -3,3 +3,8 @@
 pub mod emulator;
 pub mod proxy;
 pub mod shim;
+
+/// The Rust in the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;
