@@ -39,6 +39,11 @@ test-dynamodb: ## the DynamoDB registry, on an emulator and with a broken networ
 	$(CARGO_TEST) -p leaseflake-tests
 	$(CARGO_TEST) -p leaseflake --features dynamodb --lib lease::store::dynamodb
 
+.PHONY: test-cli
+TESTS += test-cli
+test-cli: ## the command, as its users run it
+	$(CARGO_TEST) -p leaseflake-cli
+
 .PHONY: test-fleet
 TESTS += test-fleet
 FLEET := cargo run --locked --quiet --profile ci -p leaseflake-fleet --bin leaseflake-fleet --

@@ -1,0 +1,26 @@
+//! The subcommands, one file each.
+
+mod completions;
+mod decode;
+mod generate;
+
+use clap::Subcommand;
+
+use crate::failure::Failure;
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Generate(Box<generate::Generate>),
+    Decode(decode::Decode),
+    Completions(completions::Completions),
+}
+
+impl Command {
+    pub(crate) fn run(self) -> Result<(), Failure> {
+        match self {
+            Command::Generate(command) => command.run(),
+            Command::Decode(command) => command.run(),
+            Command::Completions(command) => command.run(),
+        }
+    }
+}
