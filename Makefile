@@ -50,8 +50,8 @@ FLEET := cargo run --locked --quiet --profile ci -p leaseflake-fleet --bin lease
 test-fleet: emulator ## many processes under faults, moved clocks, and the checker that finds repeats
 	$(CARGO_TEST) -p leaseflake-tests --test clock_shim
 	$(CARGO_TEST) -p leaseflake-fleet
-	$(FLEET) --seed 1 --minutes 0.6 --processes 11 --children 5 --target-ids 1000000
-	$(FLEET) --seed 2 --minutes 0.3 --processes 11 --children 5 --target-ids 100000 --store 'sqlite:{folder}/registry.db'
+	$(FLEET) --seed 1 --minutes 0.6 --processes 12 --children 4 --target-ids 1000000
+	$(FLEET) --seed 2 --minutes 0.3 --processes 12 --children 4 --target-ids 100000 --store 'sqlite:{folder}/registry.db'
 
 .PHONY: emulator
 emulator: ## build the DynamoDB emulator of the tests: tests/emulators/target/ci/leaseflake-emulator

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use leaseflake::Layout;
 use leaseflake_fleet::driver::{Config, Outcome, Registry, run};
 use tempfile::TempDir;
 
@@ -25,6 +26,9 @@ fn config(folder: &TempDir, fault: &str, seconds: f64) -> Config {
         threads: 2,
         children: 3,
         events_per_minute: 1_200,
+        layout: Layout::default(),
+        // Its IDs hold no time.
+        most_ahead: None,
         largest_step_ms: 300_000,
         liveness: Duration::from_secs(60),
         folder: folder.path().to_owned(),

@@ -6,7 +6,11 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Parser;
+use leaseflake::Layout;
 use leaseflake_fleet::driver::{Config, Outcome, Registry, run};
+
+/// The design's 30 s, a proof's tolerance and resolution, and the skew that clocks start with.
+const MOST_AHEAD: Duration = Duration::from_millis(30_000 + 2_000 + 1_000 + 800);
 
 /// Runs many real processes, each with a clock of its own, under a seeded script of SIGSTOP,
 /// SIGKILL, forks, clock steps, network cuts and restarts, and then reads every ID that they
@@ -48,7 +52,8 @@ struct Arguments {
     #[arg(long)]
     children: Option<usize>,
     /// An option of every generator, NAME=VALUE as in `lease_ttl_ms=4000`; may be repeated. By
-    /// default leases of 4 s, heartbeats of 1 s and margins of 0.5 s.
+    /// default leases of 4 s, heartbeats of 1 s, margins of 0.5 s, and a layout with so few worker
+    /// IDs that processes have to take over each other's.
     #[arg(long)]
     option: Vec<String>,
     /// Faults and calls a minute. By default one for each process every 6 s.
@@ -102,20 +107,31 @@ fn config(arguments: Arguments, folder: PathBuf) -> io::Result<Config> {
     if !(arguments.minutes > 0.0 && arguments.minutes <= 10_000.0) {
         return Err(invalid("--minutes: above 0, at most 10000"));
     }
-    let mut environment: Vec<(String, String)> =
-        [("lease_ttl_ms", "4000"), ("heartbeat_interval_ms", "1000"), ("safety_margin_ms", "500")]
-            .map(|(name, value)| (variable(name), value.to_owned()))
-            .into();
+    let children = arguments.children.unwrap_or(arguments.processes / 2);
+    let layout = scarce_layout(arguments.processes + children);
+    let mut environment: Vec<(String, String)> = [
+        ("lease_ttl_ms", "4000"),
+        ("heartbeat_interval_ms", "1000"),
+        ("safety_margin_ms", "500"),
+        ("layout", layout.as_str()),
+    ]
+    .map(|(name, value)| (variable(name), value.to_owned()))
+    .into();
     for option in &arguments.option {
         let (name, value) = option.split_once('=').ok_or_else(|| invalid(&format!("--option {option}: NAME=VALUE")))?;
         environment.retain(|(known, _)| *known != variable(name));
         environment.push((variable(name), value.to_owned()));
     }
-    let lease_ms = environment
-        .iter()
-        .find(|(name, _)| *name == variable("lease_ttl_ms"))
-        .and_then(|(_, value)| value.parse().ok())
+    let given = |name: &str| environment.iter().find(|(known, _)| *known == variable(name)).map(|(_, value)| value);
+    let lease_ms = given("lease_ttl_ms")
+        .and_then(|value| value.parse().ok())
         .ok_or_else(|| invalid("--option lease_ttl_ms: a whole number of milliseconds"))?;
+    let mut layout: Layout =
+        given("layout").map_or(Ok(Layout::default()), |text| text.parse()).map_err(io::Error::other)?;
+    if let Some(epoch_ms) = given("epoch_ms") {
+        let epoch_ms = epoch_ms.parse().map_err(|_| invalid("--option epoch_ms: a whole number of milliseconds"))?;
+        layout = layout.with_epoch_ms(epoch_ms).map_err(io::Error::other)?;
+    }
     let registry = match &arguments.store {
         Some(store) => Registry::Given(store.replace("{folder}", &folder.display().to_string())),
         None => Registry::Emulator,
@@ -138,13 +154,21 @@ fn config(arguments: Arguments, folder: PathBuf) -> io::Result<Config> {
         target_ids: arguments.target_ids,
         rate: arguments.rate,
         threads: arguments.threads,
-        children: arguments.children.unwrap_or(arguments.processes / 2),
+        children,
+        layout,
+        most_ahead: Some(MOST_AHEAD),
         events_per_minute: arguments.events_per_minute.unwrap_or(10 * arguments.processes as u64),
         largest_step_ms: arguments.largest_step_ms.unwrap_or(largest_step_ms),
         liveness: Duration::from_secs(arguments.liveness_seconds),
         folder,
         temporary: None,
     })
+}
+
+/// As few worker IDs in a datacenter as this many holders need.
+fn scarce_layout(holders: usize) -> String {
+    let worker_bits = holders.next_power_of_two().trailing_zeros().clamp(1, 10);
+    format!("41-5-{worker_bits}-{}", 17 - worker_bits)
 }
 
 fn variable(option: &str) -> String {

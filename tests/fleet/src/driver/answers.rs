@@ -60,19 +60,17 @@ impl Fleet<'_> {
             "fork" => self.forked(index, rest),
             "issue" | "batch" | "fill" => {
                 let expected: u64 = asked.split(' ').skip(1).filter_map(|number| number.parse::<u64>().ok()).product();
-                let fields: Vec<i64> = rest.split(' ').filter_map(|number| number.parse().ok()).collect();
-                if !matches!(fields[..], [count, first, last] if count as u64 == expected && 0 < first && first <= last)
-                {
+                let said: Vec<i64> = rest.split(' ').filter_map(|number| number.parse().ok()).collect();
+                if !matches!(said[..], [count, first, last] if count as u64 == expected && 0 < first && first <= last) {
                     self.broken(index, asked, rest);
                 }
             }
             "progress" => {
-                for (name, count) in rest.split_whitespace().filter_map(|field| field.split_once('=')) {
-                    if name != "issued" {
-                        self.background_error(index, name, count.parse().unwrap_or(1));
-                    }
+                for (name, count) in fields(rest).filter(|(name, _)| *name != "issued") {
+                    self.background_error(index, name, count.parse().unwrap_or(1));
                 }
             }
+            "status" => fields(rest).for_each(|(name, value)| self.told_of_leases(index, name, value)),
             _ => {}
         }
     }
@@ -102,12 +100,22 @@ impl Fleet<'_> {
     fn background_error(&mut self, index: usize, name: &str, count: u64) {
         let known = ErrorCode::ALL.into_iter().find(|known| known.name() == name);
         if known.is_some_and(|known| known.retryable()) {
-            // Each answer counts from the start of `run`.
-            let told = self.places[index].told.insert(name.to_owned(), count).unwrap_or(0);
-            *self.summary.errors.entry(name.to_owned()).or_insert(0) += count.saturating_sub(told);
+            let more = self.places[index].more_than_told(name, count);
+            *self.summary.errors.entry(name.to_owned()).or_insert(0) += more;
         } else {
             let name_of = format!("p{index}-{}", self.places[index].incarnation);
             self.fail(format!("{name_of} got {name} in the background"));
+        }
+    }
+
+    /// Adds up the counters of statuses that say something about the fleet as a whole.
+    fn told_of_leases(&mut self, index: usize, name: &str, value: &str) {
+        const SHOWN: [&str; 4] = ["leases_acquired", "leases_lost", "claims_lost", "fencing_epoch"];
+        let shown = SHOWN.into_iter().find(|shown| *shown == name);
+        if let (Some(shown), Ok(count)) = (shown, value.parse::<u64>()) {
+            let more = self.places[index].more_than_told(shown, count);
+            let total = self.summary.leases.entry(shown).or_insert(0);
+            *total = if shown == "fencing_epoch" { count.max(*total) } else { *total + more };
         }
     }
 
@@ -134,4 +142,9 @@ impl Fleet<'_> {
         let name = format!("p{index}-{}", self.places[index].incarnation);
         self.fail(format!("{name} answered {asked:?} by {said:?}, which the protocol does not allow"));
     }
+}
+
+/// The `key=value` fields of an answer.
+fn fields(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.split_whitespace().filter_map(|field| field.split_once('='))
 }

@@ -7,8 +7,9 @@ use std::fs;
 use std::io;
 use std::process::ExitStatus;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use leaseflake::Id;
 use leaseflake_tests::shim::ShimClock;
 
 use super::Config;
@@ -41,6 +42,8 @@ pub(super) enum Task {
 pub(super) struct Summary {
     pub(super) faults: BTreeMap<&'static str, u64>,
     pub(super) errors: BTreeMap<String, u64>,
+    pub(super) leases: BTreeMap<&'static str, u64>,
+    pub(super) most_ahead_ms: i64,
     pub(super) failures: Vec<String>,
     pub(super) slowest: Duration,
 }
@@ -169,6 +172,7 @@ impl<'a> Fleet<'a> {
         let place = &mut self.places[index];
         if let Some(program) = &mut place.program {
             program.send("progress");
+            program.send("status");
             program.send("close");
             program.send("exit");
             place.state = State::Leaving(pause);
@@ -290,10 +294,21 @@ impl<'a> Fleet<'a> {
     /// Looks at what has ended, at what has been written, and at what should have been.
     fn look(&mut self, now: Instant) -> io::Result<()> {
         let mut failures = Vec::new();
+        let layout = self.config.layout;
         for index in 0..self.places.len() {
             let place = &mut self.places[index];
             for issuer in place.issuers() {
                 issuer.look(now);
+                for id in issuer.newest().iter().filter_map(|&id| Id::from_i64(id).ok()) {
+                    let ahead_ms = layout.decode(id).timestamp_ms - true_ms();
+                    self.summary.most_ahead_ms = self.summary.most_ahead_ms.max(ahead_ms);
+                    if self.config.most_ahead.is_some_and(|most| ahead_ms > most.as_millis() as i64) {
+                        failures.push(format!(
+                            "{} has issued {id}, which is {ahead_ms} ms ahead of the true time",
+                            issuer.name
+                        ));
+                    }
+                }
                 let silence = issuer.silence(now);
                 if silence > self.config.liveness {
                     failures.push(format!(
@@ -365,6 +380,11 @@ impl<'a> Fleet<'a> {
         self.past_ids += issuer.ids();
         self.summary.slowest = self.summary.slowest.max(issuer.slowest());
     }
+}
+
+/// Milliseconds since the Unix epoch, by the clock that nobody moves.
+fn true_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis() as i64)
 }
 
 /// A task and its time; of equal times the one that was set first comes first.

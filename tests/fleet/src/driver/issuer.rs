@@ -1,20 +1,20 @@
 //! Whatever issues IDs, a program or a forked child: its streams, and whether it makes progress.
 
-use std::fs;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The streams of one process, watched by their lengths alone, so that watching asks nothing of
-/// the process.
+/// The streams of one process, watched in their files, so that watching asks nothing of the
+/// process.
 #[derive(Debug)]
 pub(super) struct Issuer {
     /// `p3-1`, or `p3-1-f2` for a forked child.
     pub(super) name: String,
-    streams: Vec<PathBuf>,
-    /// What the background threads have written.
-    background: u64,
-    /// What all have written.
-    bytes: u64,
+    /// The first is that of the commands, the others are those of the background.
+    streams: Vec<Watched>,
+    /// The newest IDs that the last look found, one for each stream that has grown.
+    newest: Vec<i64>,
     /// When the background last wrote; `None` before it first did.
     grew: Option<Instant>,
     /// Since when nothing keeps it from issuing; `None` while something does.
@@ -25,17 +25,22 @@ pub(super) struct Issuer {
 
 impl Issuer {
     pub(super) fn new(folder: &Path, name: String, threads: usize) -> Issuer {
-        let streams = (0..=threads).map(|thread| folder.join(format!("{name}.{thread}.ordered"))).collect();
-        Issuer { name, streams, background: 0, bytes: 0, grew: None, calm: None, slowest: Duration::ZERO }
+        let streams =
+            (0..=threads).map(|thread| Watched::new(folder.join(format!("{name}.{thread}.ordered")))).collect();
+        Issuer { name, streams, newest: Vec::new(), grew: None, calm: None, slowest: Duration::ZERO }
     }
 
-    /// Looks at the streams' lengths.
+    /// Looks at what the streams hold.
     pub(super) fn look(&mut self, now: Instant) {
-        let length = |path: &PathBuf| fs::metadata(path).map_or(0, |status| status.len());
-        let background = self.streams.iter().skip(1).map(length).sum();
-        self.bytes = background + self.streams.first().map_or(0, length);
-        if background > self.background {
-            self.background = background;
+        self.newest.clear();
+        let mut background_grew = false;
+        for (thread, stream) in self.streams.iter_mut().enumerate() {
+            if let Some(newest) = stream.look() {
+                background_grew |= thread > 0;
+                self.newest.push(newest);
+            }
+        }
+        if background_grew {
             if let Some(calm) = self.calm
                 && self.grew.is_none_or(|grew| grew < calm)
             {
@@ -71,11 +76,47 @@ impl Issuer {
 
     /// How many IDs it has written.
     pub(super) fn ids(&self) -> u64 {
-        self.bytes / 8
+        self.streams.iter().map(|stream| stream.ids).sum()
+    }
+
+    /// The newest IDs of the streams that had grown at the last look.
+    pub(super) fn newest(&self) -> &[i64] {
+        &self.newest
     }
 
     /// The longest that it took to issue again.
     pub(super) fn slowest(&self) -> Duration {
         self.slowest
+    }
+}
+
+/// One stream and how far it has been seen.
+#[derive(Debug)]
+struct Watched {
+    path: PathBuf,
+    file: Option<File>,
+    ids: u64,
+}
+
+impl Watched {
+    fn new(path: PathBuf) -> Watched {
+        Watched { path, file: None, ids: 0 }
+    }
+
+    /// The newest ID, if there is one that was not there before.
+    fn look(&mut self) -> Option<i64> {
+        if self.file.is_none() {
+            // It is there once its thread has begun.
+            self.file = File::open(&self.path).ok();
+        }
+        let file = self.file.as_ref()?;
+        let ids = file.metadata().ok()?.len() / 8;
+        if ids <= self.ids {
+            return None;
+        }
+        self.ids = ids;
+        let mut bytes = [0; 8];
+        file.read_exact_at(&mut bytes, 8 * (ids - 1)).ok()?;
+        Some(i64::from_le_bytes(bytes))
     }
 }

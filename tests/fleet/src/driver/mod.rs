@@ -17,6 +17,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use leaseflake::Layout;
+
 use crate::check::{self, Format, Report, Settings, Stream};
 use fleet::Fleet;
 
@@ -49,6 +51,10 @@ pub struct Config {
     pub children: usize,
     /// Events a minute, calls included.
     pub events_per_minute: u64,
+    /// The layout of the IDs.
+    pub layout: Layout,
+    /// How far an ID may be ahead of the true time; `None` is not looked at.
+    pub most_ahead: Option<Duration>,
     /// The farthest step of a clock.
     pub largest_step_ms: u64,
     /// A process that nothing keeps from issuing must issue again within this.
@@ -70,6 +76,11 @@ pub struct Outcome {
     pub faults: BTreeMap<&'static str, u64>,
     /// How often calls and background threads got each error, as far as was told.
     pub errors: BTreeMap<String, u64>,
+    /// What statuses said of leases, as far as was told: acquired, lost, claims that went to
+    /// others, and the highest fencing epoch.
+    pub leases: BTreeMap<&'static str, u64>,
+    /// The farthest that an ID was seen ahead of the true time, in milliseconds.
+    pub most_ahead_ms: i64,
     /// How long IDs were issued.
     pub seconds: f64,
     /// The longest that a process took to issue again once nothing kept it from it.
@@ -92,13 +103,15 @@ impl fmt::Display for Outcome {
         writeln!(f, "seed={}", self.seed)?;
         writeln!(f, "faults: {}", list(self.faults.iter().map(|(kind, n)| format!("{kind}={n}")).collect()))?;
         writeln!(f, "refusals: {}", list(self.errors.iter().map(|(name, n)| format!("{name}={n}")).collect()))?;
+        writeln!(f, "leases: {}", list(self.leases.iter().map(|(name, n)| format!("{name}={n}")).collect()))?;
         writeln!(f, "{}", self.report)?;
         writeln!(
             f,
-            "seconds={:.1} ids_per_second={:.0} slowest_recovery_ms={}",
+            "seconds={:.1} ids_per_second={:.0} slowest_recovery_ms={} most_ahead_ms={}",
             self.seconds,
             self.report.ids as f64 / self.seconds.max(0.001),
-            self.slowest_recovery.as_millis()
+            self.slowest_recovery.as_millis(),
+            self.most_ahead_ms
         )?;
         for failure in &self.failures {
             writeln!(f, "failure: {failure}")?;
@@ -137,6 +150,8 @@ pub fn run(config: &Config) -> io::Result<Outcome> {
         report,
         faults: summary.faults,
         errors: summary.errors,
+        leases: summary.leases,
+        most_ahead_ms: summary.most_ahead_ms,
         seconds,
         slowest_recovery: summary.slowest,
         failures: summary.failures,

@@ -50,7 +50,7 @@ pub(super) struct Place {
     pub(super) issuer: Option<Issuer>,
     pub(super) children: Vec<ForkedChild>,
     pub(super) state: State,
-    /// How often the background has told of each error.
+    /// What the program's counters were when it last told them.
     pub(super) told: BTreeMap<String, u64>,
     pub(super) stopped: bool,
     pub(super) stepped: bool,
@@ -96,6 +96,11 @@ impl Place {
                 child.issuer.calmed(now);
             }
         }
+    }
+
+    /// By how much a counter, which counts from the program's start, is above what was told before.
+    pub(super) fn more_than_told(&mut self, name: &str, count: u64) -> u64 {
+        count.saturating_sub(self.told.insert(name.to_owned(), count).unwrap_or(0))
     }
 
     /// All that issue here.
