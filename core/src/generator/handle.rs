@@ -1,5 +1,7 @@
 //! The handle that users hold: open, issue, close.
 
+mod hosted;
+
 use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
@@ -93,6 +95,7 @@ impl IdGenerator {
     /// As `open`.
     pub async fn open_async(options: Options) -> Result<IdGenerator, Error> {
         let (handle, deadline_ms) = IdGenerator::begin(options)?;
+        let handle = hosted::Unfinished::new(handle);
         let opened = poll_fn(|context| {
             let now = handle.shared.clock.now();
             match handle.shared.link().poll_opening(now, deadline_ms, context.waker()) {
@@ -105,7 +108,7 @@ impl IdGenerator {
             }
         })
         .await;
-        opened.map(|()| handle)
+        opened.map(|()| handle.finish())
     }
 
     /// A handle whose generator has begun to acquire, and the boot time to give up at.

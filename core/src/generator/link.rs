@@ -1,11 +1,11 @@
 //! Between a generator's handles and its keeper: status one way, closing the other.
 
-use std::task::Waker;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use crate::clock::Now;
 use crate::error::{Error, ErrorCode};
-use crate::lease::state::{KeeperStatus, LeaseState};
+use crate::lease::state::{KeeperStatus, LeaseState, StateChange};
 use crate::sync::{Condvar, Mutex, lock};
 
 /// What handles and keeper tell each other. Belongs to one process: a forked child makes its own.
@@ -120,6 +120,20 @@ impl Link {
         }
         inner.wakers.push((deadline_ms, waker.clone()));
         false
+    }
+
+    /// The changes of state after the one numbered `seen`, none once the keeper has ended; else to
+    /// be woken when that may have changed.
+    pub(crate) fn poll_changes(&self, seen: u64, waker: &Waker) -> Poll<Vec<StateChange>> {
+        let mut inner = lock(&self.inner);
+        let newer: Vec<_> = inner.status.changes.iter().filter(|change| change.number > seen).cloned().collect();
+        if !newer.is_empty() || inner.finished {
+            return Poll::Ready(newer);
+        }
+        if !inner.wakers.iter().any(|(_, known)| known.will_wake(waker)) {
+            inner.wakers.push((u64::MAX, waker.clone()));
+        }
+        Poll::Pending
     }
 
     /// The first deadline of those who wait without a thread: the keeper wakes them.

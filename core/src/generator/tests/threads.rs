@@ -168,7 +168,7 @@ fn async_calls_wait_on_any_executor() {
 }
 
 /// The smallest executor: parks the thread until it is woken.
-fn pollster<T>(future: impl Future<Output = T>) -> T {
+pub(super) fn pollster<T>(future: impl Future<Output = T>) -> T {
     struct Unpark(std::thread::Thread);
     impl std::task::Wake for Unpark {
         fn wake(self: Arc<Self>) {
