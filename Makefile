@@ -22,6 +22,11 @@ setup: ## install what is missing, or name it with its command
 lint: ## formatting, lints, documentation, lock files
 	@scripts/lint
 
+.PHONY: install
+install: ## the command, into PREFIX (default /usr/local)
+	cargo build --locked --release -p leaseflake-cli
+	install -D -m 755 target/release/leaseflake "$(DESTDIR)$(PREFIX)/bin/leaseflake"
+
 .PHONY: vectors
 vectors: ## compute the shared test vectors anew
 	python3 tests/vectors/generate.py
@@ -31,13 +36,6 @@ TESTS += test-core
 test-core: ## the core alone, without the AWS SDK
 	python3 tests/vectors/generate.py --check
 	$(CARGO_TEST) -p leaseflake
-
-.PHONY: test-dynamodb
-TESTS += test-dynamodb
-test-dynamodb: ## the DynamoDB registry, on an emulator and with a broken network between
-	cargo build --locked --profile ci --manifest-path tests/emulators/Cargo.toml
-	$(CARGO_TEST) -p leaseflake-tests
-	$(CARGO_TEST) -p leaseflake --features dynamodb --lib lease::store::dynamodb
 
 .PHONY: test-cli
 TESTS += test-cli

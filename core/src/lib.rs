@@ -36,3 +36,8 @@ pub use layout::{DEFAULT_EPOCH_MS, IdParts, Layout};
 pub use lease::state::{KeeperCounters, LeaseState, StateChange};
 pub use options::{OPTION_NAMES, Options};
 pub use status::{Status, StatusValue};
+
+/// The Rust in the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;
