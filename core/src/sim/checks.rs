@@ -1,13 +1,17 @@
 //! What is checked of every ID: no repeat, increasing, windows disjoint, not far ahead.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use crate::lease::trust::CAP_MS;
+
+/// The sequence bits of the default layout.
+const SEQUENCE: u64 = 4095;
 
 /// All that was ever issued, over all processes.
 #[derive(Default)]
 pub(super) struct Ledger {
-    seen: HashSet<u64>,
+    /// By the ID of sequence number 0: the runs of sequence numbers issued.
+    seen: HashMap<u64, Vec<(u64, u64)>>,
     /// By worker and fencing epoch: the first and last timestamp issued.
     windows: BTreeMap<(u64, u64), (u64, u64)>,
     /// Machines that were cloned: below this timestamp two copies of one lease may issue the same.
@@ -36,15 +40,16 @@ impl Ledger {
     pub(super) fn enter(&mut self, issued: &Issued) -> Result<(), String> {
         self.ids += issued.count;
         let lease = (issued.worker, issued.fencing_epoch);
-        for bits in issued.first_bits..issued.first_bits + issued.count {
-            if !self.seen.insert(bits) {
-                if self.excused.get(&lease).is_some_and(|below| issued.timestamp < *below) {
-                    self.excused_repeats += 1;
-                } else {
-                    return Err(format!("ID {bits} of worker {} was issued twice", issued.worker));
-                }
+        let first = issued.first_bits & SEQUENCE;
+        let last = first + issued.count - 1;
+        let runs = self.seen.entry(issued.first_bits & !SEQUENCE).or_default();
+        if runs.iter().any(|run| first <= run.1 && run.0 <= last) {
+            if self.excused.get(&lease).is_none_or(|below| issued.timestamp >= *below) {
+                return Err(format!("ID {} of worker {} was issued twice", issued.first_bits, issued.worker));
             }
+            self.excused_repeats += 1;
         }
+        runs.push((first, last));
         let window = self.windows.entry(lease).or_insert((issued.timestamp, issued.timestamp));
         *window = (window.0.min(issued.timestamp), window.1.max(issued.timestamp));
         Ok(())

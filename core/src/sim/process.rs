@@ -29,6 +29,8 @@ pub(super) struct Process {
     pub(super) timer: u64,
     /// When its last answer came.
     pub(super) answered_at_ms: u64,
+    /// When the last long silence of the registry ended, as this process saw it.
+    pub(super) silence_ended_ms: u64,
     /// The newest (timestamp, sequence) that it was given, to see that it only rises.
     pub(super) newest: i64,
     /// A random generator in memory, as forks and clones copy it: only a mutant draws from it.
@@ -59,6 +61,7 @@ impl Process {
             waiting_for: None,
             timer: 0,
             answered_at_ms: 0,
+            silence_ended_ms: 0,
             newest: 0,
             copied,
         }
