@@ -51,7 +51,7 @@ proptest! {
         acts in prop::collection::vec(act(), 1..120),
     ) {
         let layout = format!("{}-1-1-{sequence_bits}", 61 - sequence_bits);
-        let jitter = if jitter_share == 0 { 0 } else { ((1u32 << sequence_bits) - 1) / jitter_share };
+        let jitter = ((1u32 << sequence_bits) - 1).checked_div(jitter_share).unwrap_or(0);
         let options = Options::new().layout(layout).sequence_jitter(jitter);
         let clock = FakeClock::at_ms(START_MS);
         clock.set_look_ns(1_000);
