@@ -1,6 +1,6 @@
 //! The embedded registry of one machine: a SQLite file.
 //!
-//! Every question opens the file, asks and closes it again, all inside [`fork::sqlite_section`],
+//! Every question opens the file, asks and closes it again, all inside `fork::sqlite_section`,
 //! so that no connection, lock or descriptor is ever copied by a fork. Three things keep the file
 //! honest, because an ID repeats where two processes believe in two registries:
 //!
