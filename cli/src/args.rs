@@ -122,7 +122,6 @@ impl RegistryArgs {
     }
 
     /// The options with the environment beneath them, and the default registry beneath that.
-    #[allow(dead_code)]
     pub(crate) fn options(&self) -> Result<Options, Error> {
         let mut options = Options::new();
         self.add_to(&mut options)?;

@@ -22,20 +22,17 @@ pub(crate) fn say_plainly(text: impl fmt::Display) {
 }
 
 /// How many columns there are on standard output, if it is a terminal.
-#[allow(dead_code)]
 pub(crate) fn columns() -> Option<usize> {
     let (terminal_size::Width(columns), _) = terminal_size::terminal_size_of(io::stdout())?;
     io::stdout().is_terminal().then_some(usize::from(columns))
 }
 
 /// A text from outside, for one line of ours: without control characters.
-#[allow(dead_code)]
 pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(|character| if character.is_control() { '\u{fffd}' } else { character }).collect()
 }
 
 /// Cuts a text that is longer than this many characters, and shows that it did.
-#[allow(dead_code)]
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();

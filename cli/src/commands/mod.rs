@@ -2,7 +2,9 @@
 
 mod completions;
 mod decode;
+mod doctor;
 mod generate;
+mod registry;
 
 use clap::Subcommand;
 
@@ -12,6 +14,8 @@ use crate::failure::Failure;
 pub(crate) enum Command {
     Generate(Box<generate::Generate>),
     Decode(decode::Decode),
+    Registry(registry::Registry),
+    Doctor(doctor::Doctor),
     Completions(completions::Completions),
 }
 
@@ -20,6 +24,8 @@ impl Command {
         match self {
             Command::Generate(command) => command.run(),
             Command::Decode(command) => command.run(),
+            Command::Registry(command) => command.run(),
+            Command::Doctor(command) => command.run(),
             Command::Completions(command) => command.run(),
         }
     }
