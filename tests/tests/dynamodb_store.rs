@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use leaseflake::Layout;
 use leaseflake::lease::record::{DatacenterView, LayoutPin, LeaseRecord};
-use leaseflake::lease::store::dynamodb::{DynamoDbConfig, DynamoDbStore, TableCreation};
+use leaseflake::lease::store::dynamodb::{DynamoDbConfig, DynamoDbStore, REGIONS, TableCreation};
 use leaseflake::lease::store::{FenceRequest, LeaseStore, LeaseWrite, Reply, Request, StoreError, StoreErrorKind};
 use leaseflake_tests::emulator::{CREDENTIALS, Emulator, Table, give_credentials};
 use leaseflake_tests::proxy::{DateFault, ErrorAnswer, Fault, FaultProxy};
@@ -457,6 +457,18 @@ fn the_region_of_the_table_names_the_datacenter_whatever_region_we_sign_for() {
     let error = bench.store().auto_datacenters(&Layout::default()).unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::InvalidArgument);
     assert!(error.message.contains("mars-north-1"), "{error}");
+}
+
+#[test]
+fn the_frozen_table_of_regions_is_the_one_in_the_documentation() {
+    let page = include_str!("../../docs/operations.md");
+    let (_, after) = page.split_once("## Regions and datacenters").unwrap();
+    let (section, _) = after.split_once("\n## ").unwrap();
+    let cells: Vec<&str> = section.split('|').map(str::trim).collect();
+    for (datacenter_id, region) in REGIONS.iter().enumerate() {
+        let at = cells.iter().position(|cell| cell == region).unwrap_or_else(|| panic!("{region} is missing"));
+        assert_eq!(cells[at + 1], datacenter_id.to_string(), "{region}");
+    }
 }
 
 #[test]

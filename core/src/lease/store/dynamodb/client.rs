@@ -15,6 +15,7 @@ use aws_sdk_dynamodb::config::interceptors::BeforeDeserializationInterceptorCont
 use aws_sdk_dynamodb::config::{
     AppName, ConfigBag, IdentityCache, Intercept, Region, RuntimeComponents, StalledStreamProtectionConfig,
 };
+use aws_smithy_http_client::Connector;
 use aws_smithy_http_client::tls::{self, rustls_provider::CryptoMode};
 use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_types::DateTime;
@@ -40,6 +41,7 @@ pub(super) struct Connection {
 impl Connection {
     /// Finds region and credentials by the SDK's chain; connects to nothing else.
     pub(super) fn open(config: &DynamoDbConfig) -> Result<Connection, StoreError> {
+        load_trusted_roots();
         let runtime = OwnedRuntime::new()?;
         let (client, credentials, region) = runtime.block_on(async {
             let loading = tokio::time::timeout(SETUP_TIMEOUT, load(config)).await;
@@ -110,10 +112,22 @@ impl Drop for OwnedRuntime {
     }
 }
 
+/// The SDK loads the system's certificates once for a process, behind a lock that a fork must not
+/// copy half-way: every child would wait for it for ever.
+fn load_trusted_roots() {
+    let _no_fork_meanwhile = crate::fork::sqlite_section();
+    drop(Connector::builder().tls_provider(tls_by_ring()).build());
+}
+
+/// TLS by ring, said explicitly: nothing is installed for the host process to stumble over.
+fn tls_by_ring() -> tls::Provider {
+    tls::Provider::Rustls(CryptoMode::Ring)
+}
+
 async fn load(config: &DynamoDbConfig) -> Result<(Client, Credentials, String), StoreError> {
     let http = aws_smithy_http_client::Builder::new()
         .pool_idle_timeout(IDLE_TIMEOUT)
-        .tls_provider(tls::Provider::Rustls(CryptoMode::Ring))
+        .tls_provider(tls_by_ring())
         .build_https();
     let named = config.region().map(|region| Region::new(region.to_owned()));
     let near = RegionProviderChain::first_try(named)
