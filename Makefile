@@ -9,6 +9,7 @@ PREFIX ?= /usr/local
 # One profile for all that tests build, so that nothing is compiled twice.
 CARGO_TEST := cargo test --locked --profile ci
 TESTS :=
+PROVE :=
 
 .PHONY: help
 help: ## list the targets
@@ -51,6 +52,12 @@ test-fleet: emulator ## many processes under faults, moved clocks, and the check
 	$(FLEET) --seed 1 --minutes 0.6 --processes 12 --children 4 --target-ids 1000000
 	$(FLEET) --seed 2 --minutes 0.3 --processes 12 --children 4 --target-ids 100000 --store 'sqlite:{folder}/registry.db'
 
+.PHONY: prove-fleet
+PROVE += prove-fleet
+prove-fleet: emulator ## 10^8 IDs of a fleet under faults, with another script each time
+	$(FLEET) --minutes 5 --processes 24 --children 8 --target-ids 100000000
+	$(FLEET) --minutes 1 --processes 24 --children 8 --target-ids 10000000 --store 'sqlite:{folder}/registry.db'
+
 .PHONY: emulator
 emulator: ## build the DynamoDB emulator of the tests: tests/emulators/target/ci/leaseflake-emulator
 	cargo build --locked --profile ci --manifest-path tests/emulators/Cargo.toml
@@ -62,6 +69,10 @@ test-dynamodb: emulator ## the registry of a fleet, on two emulators; the templa
 	$(CARGO_TEST) -p leaseflake-tests --features emulator --test 'dynamodb_*'
 	tests/emulators/with-ministack $(CARGO_TEST) -p leaseflake-tests --features emulator --test 'dynamodb_*'
 	deploy/aws/lint
+
+.PHONY: prove
+prove: setup ## the long evidence behind docs/safety.md
+	@scripts/run-parts $(PROVE)
 
 .PHONY: test
 test: setup lint ## everything

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use leaseflake::ErrorCode;
 
-use super::fleet::{Fleet, Task};
+use super::agenda::Task;
+use super::fleet::Fleet;
 use super::issuer::Issuer;
 use super::place::{ForkedChild, State};
 use super::process::Handle;

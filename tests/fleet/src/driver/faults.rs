@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use super::fleet::{Fleet, Task};
+use super::agenda::Task;
+use super::fleet::Fleet;
 use super::place::State;
 use super::script::{Event, Kind};
 

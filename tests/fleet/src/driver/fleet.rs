@@ -1,8 +1,7 @@
 //! The fleet as it runs: one thread that waits for the next line, the next event of the script or
 //! the next look at everything.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::process::ExitStatus;
@@ -13,29 +12,17 @@ use leaseflake::Id;
 use leaseflake_tests::shim::ShimClock;
 
 use super::Config;
+use super::agenda::{Agenda, Task};
 use super::issuer::Issuer;
 use super::network::Network;
 use super::place::{Place, State};
 use super::program::{Line, Program, Start};
-use super::script::{Event, Script, Shape};
+use super::script::{Script, Shape};
 
 /// How often everything is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 /// An answer that takes longer is a hang, even where 30 processes share a slow core.
 const ANSWER: Duration = Duration::from_secs(90);
-
-/// What is to be done at a time.
-#[derive(Debug)]
-pub(super) enum Task {
-    Fault(Event),
-    Start { place: usize },
-    Open { place: usize, incarnation: u32 },
-    Continue { place: usize, incarnation: u32 },
-    ContinueChild { place: usize, child: u64 },
-    StepBack { place: usize },
-    Mend { place: usize },
-    EndOutage,
-}
 
 /// What the fleet has done, for the outcome.
 #[derive(Debug, Default)]
@@ -60,8 +47,7 @@ pub(super) struct Fleet<'a> {
     pub(super) leaving: bool,
     rate: u64,
     script: Script,
-    tasks: BinaryHeap<Reverse<Due>>,
-    next_task: u64,
+    agenda: Agenda,
     sender: Sender<Line>,
     lines: Receiver<Line>,
     /// IDs of issuers that are gone.
@@ -85,8 +71,8 @@ impl<'a> Fleet<'a> {
         for (index, skew_ms) in script.skews_ms().into_iter().enumerate() {
             places.push(Place::new(index % config.programs.len(), ShimClock::create(&config.folder)?, skew_ms));
         }
-        // Faults take a good part of everybody's time away.
-        let enough = 2.0 * config.target_ids as f64 / config.duration.as_secs_f64() / config.processes as f64;
+        // Faults take a part of everybody's time away.
+        let enough = 1.3 * config.target_ids as f64 / config.duration.as_secs_f64() / config.processes as f64;
         let rate = config.rate.unwrap_or((enough.ceil() as u64).max(100));
         let (sender, lines) = mpsc::channel();
         Ok(Fleet {
@@ -99,8 +85,7 @@ impl<'a> Fleet<'a> {
             leaving: false,
             rate,
             script,
-            tasks: BinaryHeap::new(),
-            next_task: 0,
+            agenda: Agenda::default(),
             sender,
             lines,
             past_ids: 0,
@@ -158,8 +143,7 @@ impl<'a> Fleet<'a> {
     }
 
     pub(super) fn later(&mut self, at: Instant, task: Task) {
-        self.next_task += 1;
-        self.tasks.push(Reverse(Due { at, number: self.next_task, task }));
+        self.agenda.add(at, task);
     }
 
     /// Tells the issuers of a place what has changed.
@@ -231,12 +215,10 @@ impl<'a> Fleet<'a> {
                     return Ok(());
                 }
             }
-            while self.tasks.peek().is_some_and(|due| due.0.at <= now) {
-                if let Some(Reverse(due)) = self.tasks.pop() {
-                    self.perform(due)?;
-                }
+            while let Some((at, task)) = self.agenda.due(now) {
+                self.perform(at, task)?;
             }
-            let next_task = self.tasks.peek().map_or(next_look, |due| due.0.at);
+            let next_task = self.agenda.next().unwrap_or(next_look);
             let wait = next_look.min(next_task).saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(wait) {
                 Ok(line) => self.answer(line),
@@ -248,11 +230,11 @@ impl<'a> Fleet<'a> {
         Ok(())
     }
 
-    fn perform(&mut self, due: Due) -> io::Result<()> {
-        match due.task {
+    fn perform(&mut self, at: Instant, task: Task) -> io::Result<()> {
+        match task {
             Task::Fault(event) => {
                 // The script's own time, so that a late driver does not stretch it.
-                let begun = due.at - event.at;
+                let begun = at - event.at;
                 self.inject(event);
                 self.schedule_next_fault(begun);
             }
@@ -273,11 +255,10 @@ impl<'a> Fleet<'a> {
 
     /// Ends all faults, and has none again.
     fn calm(&mut self) -> io::Result<()> {
-        let tasks = std::mem::take(&mut self.tasks);
-        for Reverse(due) in tasks.into_sorted_vec().into_iter().rev() {
-            match due.task {
+        for (at, task) in std::mem::take(&mut self.agenda).into_tasks() {
+            match task {
                 Task::Fault(_) => {}
-                Task::Start { .. } | Task::Open { .. } => self.perform(due)?,
+                Task::Start { .. } | Task::Open { .. } => self.perform(at, task)?,
                 undo => self.undo(undo),
             }
         }
@@ -385,31 +366,4 @@ impl<'a> Fleet<'a> {
 /// Milliseconds since the Unix epoch, by the clock that nobody moves.
 fn true_ms() -> i64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis() as i64)
-}
-
-/// A task and its time; of equal times the one that was set first comes first.
-struct Due {
-    at: Instant,
-    number: u64,
-    task: Task,
-}
-
-impl PartialEq for Due {
-    fn eq(&self, other: &Self) -> bool {
-        self.number == other.number
-    }
-}
-
-impl Eq for Due {}
-
-impl PartialOrd for Due {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Due {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.number).cmp(&(other.at, other.number))
-    }
 }

@@ -1,6 +1,7 @@
 //! The driver: many real processes, each with a clock of its own, under a seeded script of
 //! faults; afterwards the checker reads every ID that they issued.
 
+mod agenda;
 mod answers;
 mod faults;
 mod fleet;
