@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::fork;
 use crate::lease::keeper::LeasePage;
 use crate::options::Config;
+use crate::rules::{Rule, holds};
 use crate::sync::{Arc, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 /// What all handles of a generator share, and its keeper.
@@ -144,6 +145,9 @@ impl Shared {
     /// Takes IDs; they may be returned once the clock reaches them.
     #[inline]
     pub(crate) fn reserve(self: &Arc<Self>, want: Want, max_wait_ms: u64) -> Result<Reservation, Refusal> {
+        if !holds(Rule::ReserveBeforeWait) {
+            return self.take_after_waiting(want, max_wait_ms);
+        }
         match self.try_reserve(want, max_wait_ms) {
             Ok(reservation) => Ok(reservation),
             Err(refusal) => self.refused(refusal, want, max_wait_ms),
@@ -163,6 +167,20 @@ impl Shared {
         let page = self.page();
         let reach = Reach { now, max_wait, longest_wait: page.header().longest_wait() };
         page.current().reserve(want, &reach, &self.limits)
+    }
+
+    /// What the rule forbids: waiting first, and then taking if nobody else was faster.
+    #[cold]
+    fn take_after_waiting(self: &Arc<Self>, want: Want, max_wait_ms: u64) -> Result<Reservation, Refusal> {
+        let began = self.clock.get().boot_ns();
+        loop {
+            match self.try_reserve(want, 0) {
+                Err(Refusal::Exhausted) if self.clock.get().boot_ns() - began < max_wait_ms * 1_000_000 => {
+                    self.clock.get().sleep(std::time::Duration::from_micros(100));
+                }
+                other => return other,
+            }
+        }
     }
 
     /// What can be done about a refusal: a newer slot, the keeper, or a page of our own.

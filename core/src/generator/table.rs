@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use crate::layout::Layout;
 use crate::options::{Config, DatacenterChoice};
+use crate::rules::{Rule, holds};
 use crate::sync::{Arc, Mutex, lock};
 
 /// What tells the generators of a process apart.
@@ -64,7 +65,7 @@ impl<K: Clone + Eq + std::hash::Hash, G: Generator> Table<K, G> {
     ) -> Result<(Arc<G>, bool), E> {
         let mut entries = lock(&self.entries);
         let entry = entries.entry(key.clone()).or_insert(Entry { open: None, newest: 0 });
-        if let Some(open) = &entry.open {
+        if let Some(open) = entry.open.as_ref().filter(|_| holds(Rule::ProcessWideSharing)) {
             if !open.is_over() {
                 agree(open)?;
                 open.take_handle();

@@ -434,3 +434,6 @@ fn half_are_free(view: &DatacenterView, layout: &Layout, now_ms: i64) -> bool {
     let all = layout.max_worker_id() as usize + 1;
     taken * 2 <= all
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -5,6 +5,7 @@ use std::fmt;
 use super::record::{DatacenterView, LeaseRecord, TableIdentity};
 use crate::error::{Error, ErrorCode};
 use crate::layout::Layout;
+use crate::rules::{Rule, holds};
 
 #[cfg(feature = "dynamodb")]
 pub mod dynamodb;
@@ -72,7 +73,7 @@ impl LeaseWrite {
     /// Whether the condition of this write holds on an item.
     pub fn allows(&self, item: &LeaseRecord) -> bool {
         item.fencing_epoch == self.expected_epoch
-            && item.version == self.expected_version
+            && (item.version == self.expected_version || !holds(Rule::VersionInCondition))
             && self.expired_before.is_none_or(|now_ms| item.lease_expiry_ts < now_ms)
     }
 }

@@ -93,6 +93,12 @@ impl<P: LeasePage> Keeper<P> {
             _ if item.is_released() => 2,
             _ => 3,
         };
+        let mut view = view.clone();
+        if !holds(Rule::DeletedItemRefused) {
+            let missing = |id: &u32| !view.workers.iter().any(|item| item.worker_id == *id);
+            let missing: Vec<u32> = (0..=self.config.layout.max_worker_id()).filter(missing).collect();
+            view.workers.extend(missing.into_iter().map(LeaseRecord::unused));
+        }
         let free: Vec<&LeaseRecord> = view.workers.iter().filter(|item| !item.is_leased_at(now.wall_ms)).collect();
         if let Some(best) = free.iter().map(|item| rank(item)).min() {
             let equals: Vec<&&LeaseRecord> = free.iter().filter(|item| rank(item) == best).collect();

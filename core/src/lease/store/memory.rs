@@ -7,6 +7,7 @@ use super::{Answer, FenceRequest, LeaseStore, LeaseWrite, Reply, Request, StoreE
 use crate::fork;
 use crate::layout::Layout;
 use crate::lease::record::{DatacenterView, LayoutPin, LeaseRecord, TableIdentity};
+use crate::rules::{Rule, holds};
 
 /// The items of a registry in memory, by datacenter.
 #[derive(Clone, Debug, Default)]
@@ -94,6 +95,12 @@ impl MemoryRegistry {
             .get_mut(&write.datacenter_id)
             .and_then(|datacenter| datacenter.workers.get_mut(&write.next.worker_id));
         let Some(item) = item else {
+            if !holds(Rule::DeletedItemRefused)
+                && let Some(datacenter) = self.datacenters.get_mut(&write.datacenter_id)
+            {
+                datacenter.workers.insert(write.next.worker_id, write.next.clone());
+                return Reply::Applied;
+            }
             return Reply::Refused(None);
         };
         if write.allows(item) {
