@@ -1,5 +1,5 @@
 # Every target is a line or two; what is longer is a script in scripts/.
-# A part of the tests adds itself to TESTS in its own section.
+# A part adds itself to TESTS, PROVE or PACKAGES in its own section.
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -10,6 +10,7 @@ PREFIX ?= /usr/local
 CARGO_TEST := cargo test --locked --profile ci
 TESTS :=
 PROVE :=
+PACKAGES :=
 
 .PHONY: help
 help: ## list the targets
@@ -27,6 +28,11 @@ lint: ## formatting, lints, documentation, lock files
 install: ## the command, into PREFIX (default /usr/local)
 	cargo build --locked --release -p leaseflake-cli
 	install -D -m 755 target/release/leaseflake "$(DESTDIR)$(PREFIX)/bin/leaseflake"
+
+.PHONY: package-rust
+PACKAGES += package-rust
+package-rust: ## the crate and the command, into dist/
+	@scripts/package-rust
 
 .PHONY: vectors
 vectors: ## compute the shared test vectors anew
@@ -73,6 +79,10 @@ test-dynamodb: emulator ## the registry of a fleet, on two emulators; the templa
 .PHONY: prove
 prove: setup ## the long evidence behind docs/safety.md
 	@scripts/run-parts $(PROVE)
+
+.PHONY: package
+package: ## everything that users install, into dist/
+	@scripts/run-parts $(PACKAGES)
 
 .PHONY: test
 test: setup lint ## everything
