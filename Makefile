@@ -44,6 +44,10 @@ test-core: ## the core alone, without the AWS SDK
 	python3 tests/vectors/generate.py --check
 	$(CARGO_TEST) -p leaseflake
 
+.PHONY: demo
+demo: ## real processes, one registry, one of them killed, and a checked union
+	@scripts/demo
+
 .PHONY: test-cli
 TESTS += test-cli
 test-cli: ## the command, as its users run it
