@@ -68,6 +68,11 @@ prove-fleet: emulator ## 10^8 IDs of a fleet under faults, with another script e
 	$(FLEET) --minutes 5 --processes 24 --children 8 --target-ids 100000000
 	$(FLEET) --minutes 1 --processes 24 --children 8 --target-ids 10000000 --store 'sqlite:{folder}/registry.db'
 
+.PHONY: test-model
+TESTS += test-model
+test-model: ## the lease protocol, exhausted in small worlds; every dropped rule is found
+	$(CARGO_TEST) -p leaseflake-model
+
 .PHONY: emulator
 emulator: ## build the DynamoDB emulator of the tests: tests/emulators/target/ci/leaseflake-emulator
 	cargo build --locked --profile ci --manifest-path tests/emulators/Cargo.toml
