@@ -45,12 +45,13 @@ test-core: ## the core alone, without the AWS SDK
 	$(CARGO_TEST) -p leaseflake
 
 .PHONY: demo
+TESTS += demo
 demo: ## real processes, one registry, one of them killed, and a checked union
 	@scripts/demo
 
 .PHONY: test-cli
 TESTS += test-cli
-test-cli: ## the command, as its users run it
+test-cli: emulator ## the command, as its users run it
 	$(CARGO_TEST) -p leaseflake-cli
 
 .PHONY: test-fleet

@@ -123,7 +123,11 @@ fn initialised(options: &Options) -> Result<Vec<u32>, Error> {
         _ => error,
     })?;
     if found.datacenters.is_empty() {
-        let message = format!("{}: nothing is initialised, so there is nothing to fence", found.store);
+        let message = format!(
+            "{}: nothing is initialised, so there is nothing to fence; where a registry was lost altogether, name its \
+             datacenters by --datacenter-id",
+            found.store
+        );
         return Err(Error::new(ErrorCode::StoreRejected, message));
     }
     Ok(found.datacenters.iter().map(|datacenter| datacenter.id).collect())
