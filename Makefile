@@ -82,6 +82,7 @@ emulator: ## build the DynamoDB emulator of the tests: tests/emulators/target/ci
 TESTS += test-dynamodb
 test-dynamodb: emulator ## the registry of a fleet, on two emulators; the templates of deploy/aws
 	$(CARGO_TEST) -p leaseflake --features dynamodb --lib dynamodb
+	cargo build --locked --profile ci -p leaseflake-cli
 	$(CARGO_TEST) -p leaseflake-tests --features emulator --test 'dynamodb_*'
 	tests/emulators/with-ministack $(CARGO_TEST) -p leaseflake-tests --features emulator --test 'dynamodb_*'
 	deploy/aws/lint

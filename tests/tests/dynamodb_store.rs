@@ -391,7 +391,8 @@ fn a_table_that_does_not_exist_is_rejected_with_the_command_that_creates_it() {
     let table = Table { name: "no-such-table".to_owned(), endpoint: emulator.endpoint().to_owned() };
     let error = read(&mut table.store(), 0).unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Rejected);
-    assert!(error.message.contains("leaseflake registry create --store dynamodb://no-such-table"), "{error}");
+    let command = format!("leaseflake registry create --store '{}'", table.url());
+    assert!(error.message.contains(&command), "{error}");
 }
 
 #[test]

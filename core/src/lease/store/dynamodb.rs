@@ -106,7 +106,7 @@ impl Session<'_> {
     }
 
     fn doing(&self, operation: &'static str) -> Doing<'_> {
-        Doing { table: self.table(), operation, timeout: self.config.timeout() }
+        Doing { config: self.config, operation }
     }
 
     /// All items of a datacenter as they are.
@@ -182,7 +182,7 @@ impl Session<'_> {
 
     async fn view(&self, datacenter_id: u32, layout: &Layout, probe: &DateProbe) -> Result<DatacenterView, StoreError> {
         let found = self.query(datacenter_id, probe).await?;
-        items::view(datacenter_id, layout, &found, self.table())
+        items::view(datacenter_id, layout, &found, self.config)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::errors::shown;
 use crate::error::Error;
 
 /// Answers that take longer than this count as none.
@@ -13,6 +14,7 @@ const ALLOWED: &str = "dynamodb://TABLE-or-ARN, then optionally ?region=REGION&e
 /// environment variables, the shared config file, the metadata of a task or an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DynamoDbConfig {
+    text: String,
     table: String,
     region: Option<String>,
     endpoint: Option<String>,
@@ -42,7 +44,13 @@ impl DynamoDbConfig {
         } else {
             return Err(Error::invalid("store", format_args!("dynamodb://{table}"), ALLOWED));
         };
-        let mut config = DynamoDbConfig { table, region: None, endpoint: None, timeout: DEFAULT_TIMEOUT };
+        let mut config = DynamoDbConfig {
+            text: text_after_scheme.to_owned(),
+            table,
+            region: None,
+            endpoint: None,
+            timeout: DEFAULT_TIMEOUT,
+        };
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             config.set_query(pair)?;
         }
@@ -90,6 +98,12 @@ impl DynamoDbConfig {
     /// The table's name or ARN, as given.
     pub fn table(&self) -> &str {
         &self.table
+    }
+
+    /// The `store` option as a shell takes it, for commands in messages.
+    pub(super) fn store_argument(&self) -> String {
+        let text = shown(&self.text);
+        if text.contains(['?', '&', '%']) { format!("'dynamodb://{text}'") } else { format!("dynamodb://{text}") }
     }
 
     /// The table's name without the rest of an ARN.

@@ -103,6 +103,8 @@ fn explain(config: &DynamoDbConfig, error: &CredentialsError) -> StoreError {
         CredentialsError::CredentialsNotLoaded(_) | CredentialsError::InvalidConfiguration(_) => {
             missing(config, &chain(error))
         }
+        // The metadata service is there and gives nothing to anybody, today and tomorrow.
+        _ if chain(error).contains("IMDS is disabled") => missing(config, &chain(error)),
         _ => unavailable(config, &chain(error)),
     }
 }
@@ -174,6 +176,14 @@ mod tests {
         let error = refresh(&scripted(vec![])).unwrap_err();
         assert_eq!(error.kind, StoreErrorKind::Rejected);
         assert!(error.message.contains("AWS_ACCESS_KEY_ID") && error.message.contains("ids"), "{}", error.message);
+    }
+
+    #[test]
+    fn a_metadata_service_that_forbids_is_no_credentials_and_not_an_outage() {
+        // In the words of the SDK.
+        let said = "request forbidden: IMDS is disabled or the caller has insufficient permissions.";
+        let error = refresh(&scripted(vec![Err(CredentialsError::provider_error(said))])).unwrap_err();
+        assert_eq!(error.kind, StoreErrorKind::Rejected);
     }
 
     #[test]

@@ -2,19 +2,17 @@
 
 use std::error::Error;
 use std::fmt::Debug;
-use std::time::Duration;
 
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 
-use super::{StoreError, StoreErrorKind};
+use super::{DynamoDbConfig, StoreError, StoreErrorKind};
 
-/// Text from outside, as it may stand in a message: short, and without control characters.
+/// Text from outside, as it may stand in a message: short, on one line, without control characters.
 pub(super) fn shown(text: &str) -> String {
-    text.chars()
-        .take(300)
-        .flat_map(|c| if c.is_control() { '\u{fffd}' } else { c }.to_string().chars().collect::<Vec<_>>())
-        .collect()
+    let cut: String = text.chars().take(300).collect();
+    let words: Vec<&str> = cut.split_whitespace().collect();
+    words.join(" ").replace(|c: char| c.is_control(), "\u{fffd}")
 }
 
 /// An error and all of its causes.
@@ -36,10 +34,9 @@ pub(super) fn chain(error: &dyn Error) -> String {
 /// What was being done, for messages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Doing<'a> {
-    pub(super) table: &'a str,
+    pub(super) config: &'a DynamoDbConfig,
     /// DynamoDB's name of the operation.
     pub(super) operation: &'static str,
-    pub(super) timeout: Duration,
 }
 
 impl Doing<'_> {
@@ -49,9 +46,10 @@ impl Doing<'_> {
         E: ProvideErrorMetadata + Error + 'static,
     {
         match error {
-            SdkError::TimeoutError(_) => {
-                self.error(StoreErrorKind::Unavailable, &format!("no answer within {} ms", self.timeout.as_millis()))
-            }
+            SdkError::TimeoutError(_) => self.error(
+                StoreErrorKind::Unavailable,
+                &format!("no answer within {} ms", self.config.timeout().as_millis()),
+            ),
             SdkError::DispatchFailure(failure) => {
                 let cause = failure.as_connector_error().map_or_else(String::new, |error| chain(error));
                 self.error(StoreErrorKind::Unavailable, &format!("not reached: {}", shown(&cause)))
@@ -75,15 +73,15 @@ impl Doing<'_> {
         let Some(code) = code.map(shown).filter(|code| !code.is_empty()) else {
             return self.error(StoreErrorKind::Unavailable, &format!("HTTP {status} without an error code"));
         };
-        let table = shown(self.table);
         match code.as_str() {
             "RequestTimeTooSkewed" | "RequestExpired" => self.skewed(&said),
             "InvalidSignatureException" | "SignatureDoesNotMatch" if is_skew(&said) => self.skewed(&said),
             "ResourceNotFoundException" => self.error(
                 StoreErrorKind::Rejected,
                 &format!(
-                    "no such table in this account and region: create it with `leaseflake registry create --store \
-                     dynamodb://{table}` ({said})"
+                    "no such table in this account and region: create it with `leaseflake registry create --store {}` \
+                     ({said})",
+                    self.config.store_argument()
                 ),
             ),
             "AccessDeniedException" => self.error(
@@ -157,7 +155,7 @@ impl Doing<'_> {
     }
 
     pub(super) fn error(&self, kind: StoreErrorKind, what: &str) -> StoreError {
-        StoreError::new(kind, format!("table {}: {}: {what}", shown(self.table), self.operation))
+        StoreError::new(kind, format!("table {}: {}: {what}", shown(self.config.table()), self.operation))
     }
 }
 
@@ -168,10 +166,13 @@ fn is_skew(message: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use super::*;
 
     fn doing(operation: &'static str) -> Doing<'static> {
-        Doing { table: "ids", operation, timeout: Duration::from_secs(2) }
+        static CONFIG: LazyLock<DynamoDbConfig> = LazyLock::new(|| DynamoDbConfig::parse("ids").unwrap());
+        Doing { config: &CONFIG, operation }
     }
 
     fn kind(status: u16, code: &str, message: &str) -> StoreErrorKind {

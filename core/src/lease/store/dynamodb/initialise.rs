@@ -135,13 +135,13 @@ async fn transact(session: Session<'_>, writes: Vec<TransactWriteItem>, probe: &
 }
 
 fn used_without_layout(session: &Session<'_>, datacenter_id: u32) -> StoreError {
-    let table = shown(session.table());
     StoreError::new(
         StoreErrorKind::Rejected,
         format!(
-            "table {table}: datacenter {datacenter_id} has used worker items but no LAYOUT, so somebody deleted it: \
-             stop the holders and run `leaseflake registry fence --store dynamodb://{table} --datacenter-id \
-             {datacenter_id}`"
+            "table {}: datacenter {datacenter_id} has used worker items but no LAYOUT, so somebody deleted it: stop the \
+             holders and run `leaseflake registry fence --at now --store {} --datacenter-id {datacenter_id}`",
+            shown(session.table()),
+            session.config.store_argument()
         ),
     )
 }

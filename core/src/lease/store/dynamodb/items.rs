@@ -6,7 +6,7 @@ use std::str::FromStr;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::errors::shown;
-use super::{MAX_WARNINGS, StoreError, StoreErrorKind};
+use super::{DynamoDbConfig, MAX_WARNINGS, StoreError, StoreErrorKind};
 use crate::layout::Layout;
 use crate::lease::record::{DatacenterView, LayoutPin, LeaseRecord, TableIdentity};
 
@@ -179,7 +179,7 @@ pub(super) fn view(
     datacenter_id: u32,
     layout: &Layout,
     found: &[Item],
-    table: &str,
+    config: &DynamoDbConfig,
 ) -> Result<DatacenterView, StoreError> {
     let mut view = DatacenterView { table: TableIdentity::default(), ..DatacenterView::default() };
     let mut workers = BTreeMap::new();
@@ -193,9 +193,9 @@ pub(super) fn view(
                     StoreErrorKind::Rejected,
                     format!(
                         "table {}: the LAYOUT item of datacenter {datacenter_id} is broken ({problem}); stop the \
-                         holders and run `leaseflake registry fence --store dynamodb://{}`",
-                        shown(table),
-                        shown(table)
+                         holders and run `leaseflake registry fence --at now --store {}`",
+                        shown(config.table()),
+                        config.store_argument()
                     ),
                 )
             })?);
@@ -249,6 +249,10 @@ pub(super) fn inventory(found: Vec<Item>) -> Inventory {
 mod tests {
     use super::*;
 
+    fn config() -> DynamoDbConfig {
+        DynamoDbConfig::parse("ids").unwrap()
+    }
+
     fn record() -> LeaseRecord {
         LeaseRecord {
             worker_id: 4,
@@ -294,7 +298,7 @@ mod tests {
         let foreign = key(0, "\u{1b}[31mSOMETHING");
         let good = worker_item(0, &record());
         let found = [string_for_number, huge, negative, outlying, foreign, good];
-        let view = view(0, &Layout::default(), &found, "ids").unwrap();
+        let view = view(0, &Layout::default(), &found, &config()).unwrap();
         assert_eq!(view.workers, vec![record()]);
         assert_eq!(view.warnings.len(), 5, "{:?}", view.warnings);
         let all = view.warnings.join("\n");
@@ -305,7 +309,7 @@ mod tests {
     #[test]
     fn a_broken_layout_is_an_error_and_never_taken_for_an_uninitialised_datacenter() {
         let broken = key(3, LAYOUT);
-        let error = view(3, &Layout::default(), &[broken], "ids").unwrap_err();
+        let error = view(3, &Layout::default(), &[broken], &config()).unwrap_err();
         assert_eq!(error.kind, StoreErrorKind::Rejected);
         assert!(error.message.contains("registry fence"), "{}", error.message);
     }
@@ -313,7 +317,7 @@ mod tests {
     #[test]
     fn many_foreign_items_do_not_flood_the_warnings() {
         let found: Vec<Item> = (0..500).map(|at| key(0, &format!("X{at}"))).collect();
-        let view = view(0, &Layout::default(), &found, "ids").unwrap();
+        let view = view(0, &Layout::default(), &found, &config()).unwrap();
         assert_eq!(view.warnings.len(), MAX_WARNINGS + 1);
         assert!(view.warnings[MAX_WARNINGS].contains("480"), "{:?}", view.warnings.last());
     }
