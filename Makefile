@@ -87,6 +87,16 @@ test-dynamodb: emulator ## the registry of a fleet, on two emulators; the templa
 	tests/emulators/with-ministack $(CARGO_TEST) -p leaseflake-tests --features emulator --test 'dynamodb_*'
 	deploy/aws/lint
 
+.PHONY: test-node
+TESTS += test-node
+test-node: ## the Node.js package: its packed tarballs, installed into an empty folder
+	bindings/node/scripts/test
+
+.PHONY: package-node
+PACKAGES += package-node
+package-node: ## the npm packages, for the platform of this machine: dist/
+	bindings/node/scripts/build release dist
+
 .PHONY: prove
 prove: setup ## the long evidence behind docs/safety.md
 	@scripts/run-parts $(PROVE)

@@ -28,7 +28,7 @@ pub use clock::{KernelClock, kernel_clock};
 pub use error::{Error, ErrorCode};
 pub use generator::IdGenerator;
 #[doc(hidden)]
-pub use generator::Reserved;
+pub use generator::{Reserved, close_at_exit};
 #[doc(hidden)]
 pub use guard::guard;
 pub use id::Id;

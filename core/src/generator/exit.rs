@@ -52,6 +52,12 @@ pub(crate) fn close_all(timeout: Duration) {
     }
 }
 
+/// What a normal exit does, for hosts whose processes may leave without one.
+#[doc(hidden)]
+pub fn close_at_exit() {
+    close_all(AT_EXIT);
+}
+
 /// Has the process close its generators at a normal exit.
 pub(crate) fn install() {
     #[cfg(all(unix, not(loom)))]

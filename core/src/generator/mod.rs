@@ -15,6 +15,7 @@ mod table;
 mod timer;
 mod wait;
 
+pub use exit::close_at_exit;
 pub use handle::{IdGenerator, Reserved};
 #[cfg(all(test, not(loom)))]
 pub(crate) use shared::Host;
