@@ -54,6 +54,11 @@ TESTS += test-cli
 test-cli: emulator ## the command, as its users run it
 	$(CARGO_TEST) -p leaseflake-cli
 
+.PHONY: test-examples
+TESTS += test-examples
+test-examples: ## the examples, as their users run them
+	$(CARGO_TEST) -p leaseflake-example
+
 .PHONY: test-fleet
 TESTS += test-fleet
 FLEET := cargo run --locked --quiet --profile ci -p leaseflake-fleet --bin leaseflake-fleet --
