@@ -50,6 +50,8 @@ impl Generator for Shared {
 
     fn retire(&self) -> u64 {
         if self.owns_keeper() {
+            // First, so that a call that finds the slot retired knows that this is the end.
+            self.page().header().close();
             self.page().retire_current(&self.limits)
         } else {
             // The slot is the parent's: closing a child's handles ends nothing.

@@ -186,9 +186,19 @@ impl Shared {
     /// What can be done about a refusal: a newer slot, the keeper, or a page of our own.
     #[cold]
     fn refused(self: &Arc<Self>, mut refusal: Refusal, want: Want, max_wait: u64) -> Result<Reservation, Refusal> {
-        // `current` may have moved on between the look and the refusal, but not often.
+        // `current` may have moved on between the look and the refusal; and a thread that was put to
+        // sleep after it read the clock finds the others far ahead of what it read.
+        let mut looked_at = i64::MIN;
         for _ in 0..8 {
-            if refusal != Refusal::Retired || self.page().current().is_retired() {
+            let worth_it = match refusal {
+                Refusal::Retired => !self.page().current().is_retired(),
+                Refusal::Exhausted | Refusal::ClockBackwards => {
+                    let before = std::mem::replace(&mut looked_at, self.clock.wall_ms());
+                    looked_at > before
+                }
+                _ => false,
+            };
+            if !worth_it {
                 break;
             }
             match self.try_reserve(want, max_wait) {
@@ -254,6 +264,12 @@ impl Drop for Shared {
 /// The page of a generator, as its keeper moves it.
 #[derive(Clone)]
 pub(crate) struct KeptPage(pub(crate) Arc<Shared>);
+
+impl std::fmt::Debug for KeptPage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("KeptPage").field(self.0.page().current()).finish()
+    }
+}
 
 impl LeasePage for KeptPage {
     fn open_slot(&self, datacenter_id: u32, worker_id: u32, fencing_epoch: u64, floor_ms: i64) {

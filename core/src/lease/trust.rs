@@ -89,11 +89,12 @@ impl ClockTrust {
         } else if received.wall_ms < earliest {
             self.behind = (self.behind.0 + 1, earliest - received.wall_ms);
             self.ahead = (0, 0);
-        } else {
+        } else if offset_of(received).saturating_sub(offset_of(sent)).abs() <= STEP_MS {
             self.ahead = (0, 0);
             self.behind = (0, 0);
             self.accept(received);
         }
+        // A clock that stepped while the answer was on its way is neither proved nor cleared.
     }
 
     /// Looks at the clock, at every heartbeat, registry or no registry.

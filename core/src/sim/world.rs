@@ -379,7 +379,9 @@ impl<'a> World<'a> {
         let spoken_to =
             self.now_ms - process.answered_at_ms < SILENCE_MS && self.now_ms - process.silence_ended_ms > 700_000;
         if self.dated && spoken_to && process.keeper.is_some() {
-            not_far_ahead(DEFAULT_EPOCH_MS + timestamp as i64, START_MS + self.now_ms as i64)?;
+            not_far_ahead(DEFAULT_EPOCH_MS + timestamp as i64, START_MS + self.now_ms as i64).map_err(|error| {
+                format!("{error}: process {index}, last answer at {}, {:?}", process.answered_at_ms, process.keeper)
+            })?;
         }
         self.ledger.enter(&Issued {
             worker: taken.prefix,

@@ -4,86 +4,81 @@
 //! and a lock that one of them held at the fork stays held.
 
 use std::collections::HashSet;
-use std::io::Read;
-use std::os::fd::FromRawFd;
+use std::sync::atomic::{AtomicI64, Ordering};
 
-use crate::{Id, IdGenerator, Options};
+use crate::{IdGenerator, Options};
 
 /// IDs that one process takes.
 const EACH: usize = 20_000;
 
-/// Forks a child that takes IDs into a buffer made before, writes them to a pipe and ends.
-fn fork_taker(generator: &IdGenerator, nested: bool) -> (libc::pid_t, std::fs::File) {
-    let mut ends = [0; 2];
-    let mut ids = vec![Id::from_issued(1); EACH];
-    // SAFETY: a place for two descriptors.
-    assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
-    // SAFETY: the child calls the generator, write and _exit, none of which takes a lock here.
+/// Memory that this process and its children write into, one part each.
+fn shared_ids(parts: usize) -> &'static [AtomicI64] {
+    let length = parts * EACH * size_of::<AtomicI64>();
+    // SAFETY: a fresh anonymous mapping touches no memory that exists, and is never unmapped.
+    unsafe {
+        let base = libc::mmap(
+            std::ptr::null_mut(),
+            length,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        );
+        assert_ne!(base, libc::MAP_FAILED);
+        std::slice::from_raw_parts(base.cast::<AtomicI64>(), parts * EACH)
+    }
+}
+
+/// Takes IDs into a part; the number of calls that were refused.
+fn take(generator: &IdGenerator, part: &[AtomicI64]) -> i32 {
+    let mut refused = 0;
+    for place in part {
+        match generator.next_id_or_code() {
+            Ok(id) => place.store(id.as_i64(), Ordering::Relaxed),
+            Err(_) => refused += 1,
+        }
+    }
+    refused
+}
+
+/// Forks a child that takes IDs into a part and ends; with a grandchild that does so, too.
+fn fork_taker(generator: &IdGenerator, part: &[AtomicI64], grandchilds: Option<&[AtomicI64]>) -> libc::pid_t {
+    // SAFETY: the child calls the generator, waitpid and _exit, none of which takes a lock here.
     let pid = unsafe { libc::fork() };
     assert!(pid >= 0);
     if pid == 0 {
-        // SAFETY: as above.
-        let grandchild = if nested { unsafe { libc::fork() } } else { -1 };
-        let mut well = true;
-        for id in &mut ids {
-            match generator.next_id_or_code() {
-                Ok(taken) => *id = taken,
-                Err(_) => well = false,
-            }
-        }
-        let bytes = EACH * size_of::<Id>();
-        let mut written = 0;
-        while written < bytes {
-            // SAFETY: within the buffer; parallel writers are kept apart by records of 8 bytes in
-            // writes of at most PIPE_BUF.
-            let count = unsafe {
-                libc::write(ends[1], ids.as_ptr().cast::<u8>().add(written).cast(), (bytes - written).min(4096))
-            };
-            if count <= 0 {
-                well = false;
-                break;
-            }
-            written += count as usize;
-        }
+        // SAFETY: a child that hangs is ended by the kernel, and the test fails.
+        unsafe { libc::alarm(60) };
+        let grandchild = grandchilds.map(|part| fork_taker(generator, part, None));
+        let refused = take(generator, part);
         let mut status = 0;
-        if grandchild > 0 {
+        if let Some(grandchild) = grandchild {
             // SAFETY: our own child.
             unsafe { libc::waitpid(grandchild, &mut status, 0) };
         }
         // SAFETY: ends this process without running the parent's exit handlers.
-        unsafe { libc::_exit(if well && status == 0 { 0 } else { 1 }) };
+        unsafe { libc::_exit(i32::from(refused > 0 || status != 0)) };
     }
-    // SAFETY: the parent's copy of the writing end, and the reading end that is ours alone.
-    unsafe {
-        libc::close(ends[1]);
-        (pid, std::fs::File::from_raw_fd(ends[0]))
-    }
+    pid
 }
 
 #[test]
 fn parent_four_children_and_a_grandchild_generate_at_once_and_repeat_nothing() {
     let generator = IdGenerator::open(Options::new().store("memory:forks")).expect("a memory store opens");
-    let children: Vec<_> = (0..4).map(|child| fork_taker(&generator, child == 0)).collect();
-    let mut all = HashSet::new();
-    for _ in 0..EACH {
-        all.insert(generator.next_id().expect("the parent issues").as_i64());
-    }
-    let mut processes = 1;
-    for (pid, mut pipe) in children {
-        let mut bytes = Vec::new();
-        pipe.read_to_end(&mut bytes).expect("the child writes");
+    let ids = shared_ids(6);
+    let parts: Vec<&[AtomicI64]> = ids.chunks(EACH).collect();
+    let children: Vec<_> =
+        (0..4).map(|child| fork_taker(&generator, parts[child], (child == 0).then_some(parts[4]))).collect();
+    assert_eq!(take(&generator, parts[5]), 0, "the parent was refused");
+    for pid in children {
         let mut status = 0;
         // SAFETY: a child of ours.
         unsafe { libc::waitpid(pid, &mut status, 0) };
-        assert_eq!(status, 0, "a child was refused");
-        processes += bytes.len() / (EACH * 8);
-        for record in bytes.chunks_exact(8) {
-            let id = i64::from_ne_bytes(record.try_into().expect("8 bytes"));
-            assert!(all.insert(id), "{id} was given twice");
-        }
+        assert_eq!(status, 0, "a child was refused, or hung");
     }
-    assert_eq!(processes, 6);
-    assert_eq!(all.len(), 6 * EACH);
+    let all: HashSet<i64> = ids.iter().map(|id| id.load(Ordering::Relaxed)).collect();
+    assert!(!all.contains(&0), "every place is filled");
+    assert_eq!(all.len(), 6 * EACH, "an ID was given twice");
     assert_eq!(generator.status().counters.leases_acquired, 1, "children share the parent's worker ID");
     assert_eq!(generator.status().issued, 6 * EACH as u64, "the counter is shared, too");
 }
