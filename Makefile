@@ -63,7 +63,7 @@ test-examples: ## the examples, as their users run them
 TESTS += test-fleet
 FLEET := cargo run --locked --quiet --profile ci -p leaseflake-fleet --bin leaseflake-fleet --
 test-fleet: emulator ## many processes under faults, moved clocks, and the checker that finds repeats
-	$(CARGO_TEST) -p leaseflake-tests --test clock_shim
+	$(CARGO_TEST) -p leaseflake-tests --test clock_shim --test sqlite_processes
 	$(CARGO_TEST) -p leaseflake-fleet
 	$(FLEET) --seed 1 --minutes 0.6 --processes 12 --children 4 --target-ids 1000000
 	$(FLEET) --seed 2 --minutes 0.3 --processes 12 --children 4 --target-ids 100000 --store 'sqlite:{folder}/registry.db'

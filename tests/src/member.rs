@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{self, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -104,7 +105,7 @@ fn read_lines(stdout: ChildStdout) -> Receiver<String> {
 /// A process of its own with a generator; killed when dropped.
 #[derive(Debug)]
 pub struct Member {
-    process: Child,
+    process: process::Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
     layout: Layout,
@@ -269,7 +270,7 @@ impl Member {
     /// # Panics
     ///
     /// If it does not within a long time.
-    pub fn wait_for_end(&mut self) -> std::process::ExitStatus {
+    pub fn wait_for_end(&mut self) -> process::ExitStatus {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.process.try_wait().expect("our own child") {
@@ -287,10 +288,106 @@ impl Member {
     /// # Panics
     ///
     /// If it does not within a long time.
-    pub fn end_input(mut self) -> std::process::ExitStatus {
+    pub fn end_input(mut self) -> process::ExitStatus {
         self.stdin = None;
         self.wait_for_end()
     }
+}
+
+impl Member {
+    /// Forks a child that issues by itself, and that forks one of its own after a hundred IDs.
+    ///
+    /// # Panics
+    ///
+    /// If nothing is open.
+    pub fn fork(&mut self, folder: &Path, name: &str) -> Child {
+        let file = folder.join(name);
+        let answer = self.ask(&format!("fork {}", file.display())).expect("a generator that is open");
+        Child { pid: answer.parse().expect("a process ID"), file }
+    }
+
+    /// The names of its threads.
+    ///
+    /// # Panics
+    ///
+    /// If the process is gone.
+    pub fn thread_names(&self) -> Vec<String> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.process.id())).expect("a process that runs");
+        let names = tasks.flatten().filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
+        names.map(|name| name.trim().to_owned()).collect()
+    }
+}
+
+/// A forked child of a member, and the child of its own that it forks; both are killed when dropped.
+#[derive(Debug)]
+pub struct Child {
+    pid: i32,
+    file: PathBuf,
+}
+
+impl Child {
+    /// What it has issued, in order.
+    pub fn ids(&self) -> Vec<i64> {
+        read_ids(&self.file)
+    }
+
+    /// What its child has issued, in order.
+    pub fn grandchild_ids(&self) -> Vec<i64> {
+        read_ids(&self.grandchild_file())
+    }
+
+    fn grandchild_file(&self) -> PathBuf {
+        let mut name = self.file.clone().into_os_string();
+        name.push("-child");
+        name.into()
+    }
+
+    /// Waits until something holds of what it has issued.
+    ///
+    /// # Panics
+    ///
+    /// If it does not within a long time.
+    pub fn wait_for_ids(&self, what: &str, holds: impl Fn(&[i64]) -> bool) {
+        wait_for(what, || holds(&self.ids()));
+    }
+
+    /// The same for its child.
+    ///
+    /// # Panics
+    ///
+    /// If it does not within a long time.
+    pub fn wait_for_grandchild_ids(&self, what: &str, holds: impl Fn(&[i64]) -> bool) {
+        wait_for(what, || holds(&self.grandchild_ids()));
+    }
+}
+
+fn read_ids(file: &Path) -> Vec<i64> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    // The last line may not be whole yet.
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    whole.lines().map(|id| id.parse().expect("an ID")).collect()
+}
+
+fn wait_for(what: &str, holds: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "waited {PATIENCE:?} in vain until {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        for pid in [Some(self.pid), child_of(self.pid)].into_iter().flatten() {
+            // SAFETY: processes that this test has started, by their numbers.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+        }
+    }
+}
+
+fn child_of(pid: i32) -> Option<i32> {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+    children.split_whitespace().next()?.parse().ok()
 }
 
 impl Drop for Member {

@@ -97,6 +97,7 @@ struct State {
     releases: u64,
     held: usize,
     counts: BTreeMap<String, u64>,
+    connections: u64,
 }
 
 #[derive(Debug)]
@@ -143,6 +144,7 @@ impl FaultProxy {
                     return;
                 }
                 let Ok(client) = client else { continue };
+                for_thread.state().connections += 1;
                 let shared = Arc::clone(&for_thread);
                 // A connection that breaks is what this proxy is for.
                 thread::spawn(move || drop(serve(&shared, client)));
@@ -221,7 +223,12 @@ impl FaultProxy {
         self.shared.state().counts.values().sum()
     }
 
-    /// Counts from zero.
+    /// How many connections were made to it since it started.
+    pub fn connections(&self) -> u64 {
+        self.shared.state().connections
+    }
+
+    /// Counts requests from zero.
     pub fn forget(&self) {
         self.shared.state().counts.clear();
     }

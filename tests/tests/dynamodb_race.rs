@@ -3,25 +3,16 @@
 use std::collections::BTreeMap;
 
 use leaseflake::Layout;
-use leaseflake_tests::member::{Failure, Member, assert_no_repeat};
+use leaseflake_tests::member::{Member, assert_no_repeat};
 use leaseflake_tests::scene::Scene;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_leaseflake-test-member");
+#[path = "common/processes.rs"]
+#[allow(dead_code, unused_macros, unused_imports)]
+mod processes;
 
-/// Opens all of them at once; gives those that got a worker ID and the errors of the others.
-fn open_all(members: &mut [Member]) -> (Vec<usize>, Vec<Failure>) {
-    for member in members.iter_mut() {
-        member.tell("open");
-    }
-    let (mut open, mut refused) = (Vec::new(), Vec::new());
-    for (at, member) in members.iter_mut().enumerate() {
-        match member.answer("open") {
-            Ok(_) => open.push(at),
-            Err(failure) => refused.push(failure),
-        }
-    }
-    (open, refused)
-}
+use processes::open_all;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_leaseflake-test-member");
 
 #[test]
 fn of_64_processes_32_get_a_worker_id_each_and_32_are_told_that_there_is_none() {

@@ -5,11 +5,12 @@
 //! every README shows.
 
 use std::collections::BTreeMap;
+use std::fs::OpenOptions;
 use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use leaseflake::{Error, IdGenerator, Options, StatusValue};
 
@@ -53,6 +54,7 @@ impl Member {
                 "ok".to_owned()
             }
             ["take"] => self.take(),
+            ["fork", path] => self.fork(path),
             ["status"] => self.status(),
             ["close"] => {
                 if let Some(ids) = self.ids.take() {
@@ -96,6 +98,18 @@ impl Member {
         "ok".to_owned()
     }
 
+    /// Forks a child that issues by itself into this file, and one of its own into `PATH-child`.
+    fn fork(&self, path: &str) -> String {
+        let Some(ids) = &self.ids else { return "error CLOSED nothing is open".to_owned() };
+        // SAFETY: the child uses only what it makes itself and the generator, whose promise is to
+        // survive this, and never returns.
+        match unsafe { libc::fork() } {
+            -1 => format!("error INTERNAL {}", std::io::Error::last_os_error()),
+            0 => live_as_child(ids, path),
+            child => format!("ok {child}"),
+        }
+    }
+
     fn take(&self) -> String {
         let log = std::mem::take(&mut *lock(&self.log));
         let mut answer = "ok".to_owned();
@@ -122,6 +136,43 @@ impl Member {
         }
         answer
     }
+}
+
+/// Longer than any test; a child must not stay when its test was killed.
+const CHILD_LIVES: Duration = Duration::from_secs(300);
+
+/// One ID after the other into a file, one a line, until killed. After a hundred IDs a child of
+/// its own is forked that does the same, but for the forking.
+fn live_as_child(ids: &IdGenerator, path: &str) -> ! {
+    // SAFETY: closes what belongs to the parent's conversation.
+    unsafe {
+        libc::close(0);
+        libc::close(1);
+    }
+    let began = Instant::now();
+    let mut issued = 0_u32;
+    let mut path = path.to_owned();
+    let mut may_fork = true;
+    let open = |path: &str| OpenOptions::new().create_new(true).append(true).open(path);
+    let Ok(mut file) = open(&path) else { std::process::abort() };
+    while began.elapsed() < CHILD_LIVES {
+        if let Ok(id) = ids.next_id() {
+            issued += 1;
+            if file.write_all(format!("{id}\n").as_bytes()).is_err() {
+                break;
+            }
+        }
+        // SAFETY: as in `fork`.
+        if may_fork && issued == 100 && unsafe { libc::fork() } == 0 {
+            path.push_str("-child");
+            let Ok(own) = open(&path) else { std::process::abort() };
+            file = own;
+        }
+        may_fork &= issued < 100;
+        thread::sleep(Duration::from_micros(400));
+    }
+    // SAFETY: ends this process without what the parent registered.
+    unsafe { libc::_exit(0) }
 }
 
 /// Closes on SIGTERM: the lease is released before the process is gone.
