@@ -159,3 +159,46 @@ fn a_killed_one_keeps_its_worker_id_until_the_lease_ends() {
     let patient = [&["generate", "--acquire-timeout-ms", "60000"][..], &ONE_WORKER].concat();
     assert!(ids(&place.run(&patient).good())[0] > newest);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_signal_that_was_to_be_ignored_ends_nothing() {
+    let place = Place::new();
+    let mut command = std::process::Command::new("nohup");
+    let inner = place.command(&["generate", "--count", "unlimited"]);
+    command.arg(inner.get_program()).args(inner.get_args());
+    for (name, value) in inner.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped());
+    let mut running = Running::start(command);
+    running.line().unwrap();
+    running.signal(libc::SIGHUP);
+    // Many more lines than a pipe and its reader hold: it goes on.
+    for _ in 0..100_000 {
+        running.line().expect("nohup keeps it alive");
+    }
+    running.signal(libc::SIGTERM);
+    running.rest();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_it_while_it_still_waits_for_a_worker_id() {
+    let place = Place::new();
+    let arguments = [&["generate", "--count", "unlimited"][..], &ONE_WORKER, &AN_HOUR].concat();
+    let mut holder = Running::start(place.command(&arguments));
+    holder.line().unwrap();
+    let mut waiting = place.command(&[&arguments[..], &["--acquire-timeout-ms", "3600000"]].concat());
+    let mut waiting = waiting.env("LEASEFLAKE_LOG", "debug").spawn().unwrap();
+    // Its log tells that it has begun.
+    let mut log = std::io::BufReader::new(waiting.stderr.take().unwrap());
+    std::io::BufRead::read_line(&mut log, &mut String::new()).unwrap();
+    // SAFETY: a signal to a child that has not been waited for.
+    assert_eq!(unsafe { libc::kill(waiting.id() as i32, libc::SIGTERM) }, 0);
+    std::io::copy(&mut log, &mut std::io::sink()).unwrap();
+    assert_eq!(waiting.wait().unwrap().code(), Some(128 + libc::SIGTERM));
+}

@@ -37,7 +37,7 @@ pub(crate) struct Decode {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// One line for each ID, in columns.
+    /// A table, one line for each ID.
     Text,
     /// One JSON object a line.
     Json,
@@ -53,7 +53,8 @@ impl Decode {
                 time::utc_short(layout.epoch_ms())
             ));
         }
-        let mut decoder = Decoder { layout, format: self.format, out: io::BufWriter::new(io::stdout().lock()), bad: 0 };
+        let out = io::BufWriter::new(io::stdout().lock());
+        let mut decoder = Decoder { layout, format: self.format, out, header_due: true, bad: 0 };
         let from_input = self.ids.is_empty() || self.ids == ["-"];
         let read = if from_input { decoder.read_lines() } else { decoder.read_arguments(&self.ids) };
         // What was decoded before a fault is worth as much as ever.
@@ -67,6 +68,7 @@ struct Decoder<W> {
     layout: Layout,
     format: Format,
     out: W,
+    header_due: bool,
     bad: u64,
 }
 
@@ -121,11 +123,14 @@ impl<W: Write> Decoder<W> {
         let utc = time::utc(parts.timestamp_ms);
         match self.format {
             Format::Text => {
+                if std::mem::take(&mut self.header_due) {
+                    writeln!(self.out, "{:<19}  {:<24}  datacenter  worker  sequence", "id", "time (UTC)")?;
+                }
                 let utc = utc.unwrap_or_else(|| format!("{} ms", parts.timestamp_ms));
                 writeln!(
                     self.out,
-                    "{:<19}  {utc:<24}  datacenter {:<2}  worker {:<2}  sequence {}",
-                    id, parts.datacenter_id, parts.worker_id, parts.sequence
+                    "{id:<19}  {utc:<24}  {:>10}  {:>6}  {:>8}",
+                    parts.datacenter_id, parts.worker_id, parts.sequence
                 )
             }
             Format::Json => {

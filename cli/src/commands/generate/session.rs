@@ -111,12 +111,13 @@ mod signals {
     pub(super) fn listen(held: &Arc<Held>) -> Result<(), Error> {
         let failed = |error: io::Error| Error::new(ErrorCode::Internal, format!("cannot listen to signals: {error}"));
         let impatient = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let signals: Vec<i32> = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal)).collect();
+        for &signal in &signals {
             // In this order: the first signal sets the flag, the second one finds it set and kills.
             flag::register_conditional_default(signal, Arc::clone(&impatient)).map_err(failed)?;
             flag::register(signal, Arc::clone(&impatient)).map_err(failed)?;
         }
-        let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).map_err(failed)?;
+        let mut signals = Signals::new(&signals).map_err(failed)?;
         let held = Arc::clone(held);
         let heard = move || {
             let Some(signal) = signals.forever().next() else { return };
@@ -132,6 +133,15 @@ mod signals {
         };
         thread::Builder::new().name("signals".to_owned()).spawn(heard).map_err(failed)?;
         Ok(())
+    }
+
+    /// Whether whoever started us wants the signal to have no effect, as `nohup` does.
+    fn is_ignored(signal: i32) -> bool {
+        // SAFETY: `sigaction` is plain data for which all zeros is valid.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        // SAFETY: asks only; `action` is a valid place for the answer.
+        let asked = unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) };
+        asked == 0 && action.sa_sigaction == libc::SIG_IGN
     }
 
     /// Ends the process by the signal, so that a shell sees what ended it.
