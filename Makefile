@@ -72,7 +72,14 @@ test-fleet: emulator ## many processes under faults, moved clocks, and the check
 PROVE += prove-fleet
 prove-fleet: emulator ## 10^8 IDs of a fleet under faults, with another script each time
 	$(FLEET) --minutes 5 --processes 24 --children 8 --target-ids 100000000
+	$(FLEET) --minutes 2 --processes 16 --children 0 --target-ids 1000000 --events-per-minute 900 \
+		--option lease_ttl_ms=1500 --option heartbeat_interval_ms=300 --option safety_margin_ms=300
 	$(FLEET) --minutes 1 --processes 24 --children 8 --target-ids 10000000 --store 'sqlite:{folder}/registry.db'
+
+.PHONY: prove-fleet-mutants
+PROVE += prove-fleet-mutants
+prove-fleet-mutants: emulator ## the fleet notices when a rule that keeps IDs unique is off
+	$(CARGO_TEST) -p leaseflake-fleet --features mutants --test mutants -- --nocapture
 
 .PHONY: test-model
 TESTS += test-model

@@ -71,8 +71,8 @@ impl<'a> Fleet<'a> {
         for (index, skew_ms) in script.skews_ms().into_iter().enumerate() {
             places.push(Place::new(index % config.programs.len(), ShimClock::create(&config.folder)?, skew_ms));
         }
-        // Faults take a part of everybody's time away.
-        let enough = 1.3 * config.target_ids as f64 / config.duration.as_secs_f64() / config.processes as f64;
+        // Faults take a good part of everybody's time away.
+        let enough = 2.0 * config.target_ids as f64 / config.duration.as_secs_f64() / config.processes as f64;
         let rate = config.rate.unwrap_or((enough.ceil() as u64).max(100));
         let (sender, lines) = mpsc::channel();
         Ok(Fleet {

@@ -1,6 +1,7 @@
 //! One running program: its pipes, and the answers that it owes.
 
 use std::collections::VecDeque;
+use std::env;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
@@ -33,6 +34,11 @@ pub(super) struct Start<'a> {
     pub(super) seconds: u64,
 }
 
+fn error_output(prefix: &Path) -> io::Result<File> {
+    let path = prefix.with_extension("stderr");
+    File::create(&path).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+}
+
 /// A program and its pipes. Dropping it ends the process.
 pub(super) struct Program {
     child: Child,
@@ -48,6 +54,10 @@ impl Program {
         let (program, arguments) =
             start.command.split_first().ok_or_else(|| io::Error::other("an empty command for a program"))?;
         let mut command = Command::new(program);
+        // What the driver's own user has set is not meant for the fleet.
+        for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("LEASEFLAKE_")) {
+            command.env_remove(name);
+        }
         command
             .args(arguments)
             .envs(start.environment.iter().map(|(name, value)| (name, value)))
@@ -56,7 +66,7 @@ impl Program {
             .env("FLEET_SECONDS", start.seconds.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(File::create(start.prefix.with_extension("stderr"))?)
+            .stderr(error_output(start.prefix)?)
             // A group of its own: what a terminal sends to the driver is the driver's.
             .process_group(0);
         start.clock.apply(&mut command);

@@ -131,9 +131,8 @@ impl Script {
             Some("kill") => Kind::Kill(self.span(1.0)),
             Some("fork") => Kind::Fork,
             Some("step") => {
-                let far = self.random.percent(30);
-                let limit = if far { self.shape.largest_step_ms } else { self.shape.largest_step_ms.min(2_000) };
-                Kind::Step(self.random.around(limit), self.span(1.0))
+                let by_ms = self.step_ms();
+                Kind::Step(by_ms, self.span(1.0))
             }
             Some("cut") if self.shape.network => Kind::Cut(self.way(), self.span(3.0)),
             Some("outage") if self.shape.network => Kind::Outage(self.way(), self.span(2.0)),
@@ -141,6 +140,14 @@ impl Script {
             Some("call") => Kind::Call(self.call()),
             _ => Kind::Stop(self.span(0.5)),
         }
+    }
+
+    /// From 10 ms to the farthest, back or forth; small ones are as likely as large ones, scale
+    /// by scale: those within a lease, those within the 30 s that IDs may be ahead, and beyond.
+    fn step_ms(&mut self) -> i64 {
+        let scales = (self.shape.largest_step_ms.max(10) as f64 / 10.0).ln();
+        let by_ms = (10.0 * (scales * self.random.fraction()).exp()) as i64;
+        if self.random.percent(50) { by_ms } else { -by_ms }
     }
 
     fn way(&mut self) -> Break {
