@@ -439,7 +439,35 @@ fn eventually_consistent_replicas_are_refused_and_strong_ones_are_not() {
         assert!(error.message.contains("eu-west-1") && error.message.contains("MRSC"), "{error}");
     }
     bench.proxy.set_for("DescribeTable", rewrite(r#""MultiRegionConsistency":"STRONG","#));
-    read(&mut bench.store(), 0).unwrap();
+    let mut store = bench.store();
+    read(&mut store, 0).unwrap();
+
+    // Such a table takes no transactions: it is initialised by a fence, which needs none.
+    bench.proxy.forget();
+    let error = initialise(&mut store, 7).unwrap_err();
+    assert_eq!(error.kind, StoreErrorKind::Rejected);
+    assert!(
+        error.message.contains("registry fence --at now") && error.message.contains("--datacenter-id 7"),
+        "{error}"
+    );
+    let at_ms = now_ms();
+    let fence = FenceRequest { datacenter_id: 7, layout: Layout::default(), at_ms, worker_id: None, lower: false };
+    assert_eq!(store.call(&Request::Fence(fence)).result, Ok(Reply::Applied));
+    assert_eq!(initialise(&mut store, 7), Ok(Reply::Applied));
+    assert_eq!(bench.proxy.count("TransactWriteItems"), 0);
+    let view = read(&mut store, 7).unwrap();
+    assert!(view.workers.len() == 32 && view.workers.iter().all(|item| item.lease_expiry_ts == at_ms), "{view:?}");
+}
+
+#[test]
+fn a_datacenter_is_read_with_strong_consistency() {
+    // No emulator can answer a read of old, so the request itself is looked at.
+    let bench = Bench::new();
+    let mut store = bench.store();
+    let internal = || Fault::Error(ErrorAnswer::internal());
+    bench.proxy.next(1, "Query", r#""ConsistentRead":true"#, internal());
+    assert_eq!(read(&mut store, 0).unwrap_err().kind, StoreErrorKind::Unavailable);
+    read(&mut store, 0).unwrap();
 }
 
 #[test]

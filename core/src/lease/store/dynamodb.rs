@@ -51,6 +51,8 @@ pub struct DynamoDbStore {
 struct Described {
     table: TableIdentity,
     warning: Option<String>,
+    /// It is replicated to other regions, strongly: such a table takes no transactions.
+    no_transactions: bool,
 }
 
 impl DynamoDbStore {
@@ -215,7 +217,7 @@ impl LeaseStore for DynamoDbStore {
                 }
                 Request::Initialise { datacenter_id, layout } => match describe.await {
                     Ok(described) => {
-                        let done = initialise::run(session, *datacenter_id, layout, &described.table, &probe).await;
+                        let done = initialise::run(session, *datacenter_id, layout, &described, &probe).await;
                         (done, Some(described))
                     }
                     Err(error) => (Err(error), None),

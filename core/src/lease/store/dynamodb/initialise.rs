@@ -8,9 +8,9 @@ use aws_sdk_dynamodb::types::{ConditionCheck, Put, TransactWriteItem};
 
 use super::client::DateProbe;
 use super::items::{self, Item};
-use super::{Reply, Session, StoreError, StoreErrorKind, shown};
+use super::{Described, Reply, Session, StoreError, StoreErrorKind, shown};
 use crate::layout::Layout;
-use crate::lease::record::{LayoutPin, LeaseRecord, TableIdentity};
+use crate::lease::record::{LayoutPin, LeaseRecord};
 
 /// DynamoDB takes so many items in one transaction; one is LAYOUT, or the check that it is absent.
 const WORKERS_PER_TRANSACTION: usize = 99;
@@ -22,10 +22,10 @@ pub(super) async fn run(
     session: Session<'_>,
     datacenter_id: u32,
     layout: &Layout,
-    table: &TableIdentity,
+    described: &Described,
     probe: &DateProbe,
 ) -> Result<Reply, StoreError> {
-    let pin = items::layout_item(datacenter_id, &LayoutPin::new(layout, table));
+    let pin = items::layout_item(datacenter_id, &LayoutPin::new(layout, &described.table));
     for _ in 0..ROUNDS {
         let found = items::inventory(session.query(datacenter_id, probe).await?);
         if found.has_layout {
@@ -33,6 +33,9 @@ pub(super) async fn run(
         }
         if found.used {
             return Err(used_without_layout(&session, datacenter_id));
+        }
+        if described.no_transactions {
+            return Err(without_transactions(&session, datacenter_id));
         }
         let missing: Vec<Item> = (0..=layout.max_worker_id())
             .filter(|worker_id| !found.workers.contains_key(worker_id))
@@ -132,6 +135,21 @@ async fn transact(session: Session<'_>, writes: Vec<TransactWriteItem>, probe: &
         },
         Err(error) => Err(session.doing("TransactWriteItems").failed(&error)),
     }
+}
+
+/// Item by item it could stop half-way and go on when an item had been used and deleted meanwhile,
+/// with a floor of 0. A fence gives each item a floor of now, and is run by one operator.
+fn without_transactions(session: &Session<'_>, datacenter_id: u32) -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Rejected,
+        format!(
+            "table {}: datacenter {datacenter_id} is not initialised, and a global table with multi-region strong \
+             consistency takes no transactions: run `leaseflake registry fence --at now --store {} --datacenter-id \
+             {datacenter_id}` once, before the first process",
+            shown(session.table()),
+            session.config.store_argument()
+        ),
+    )
 }
 
 fn used_without_layout(session: &Session<'_>, datacenter_id: u32) -> StoreError {

@@ -45,7 +45,8 @@ pub(super) async fn describe(session: Session<'_>) -> Result<Described, StoreErr
         .unwrap_or_else(|| session.region.to_owned());
     check_replicas(&session, &description, &region)?;
     let table_id = description.table_id().unwrap_or_default().to_owned();
-    Ok(Described { table: TableIdentity { region, table_id }, warning: None })
+    let no_transactions = description.multi_region_consistency() == Some(&MultiRegionConsistency::Strong);
+    Ok(Described { table: TableIdentity { region, table_id }, warning: None, no_transactions })
 }
 
 /// Whether this looks like a region of AWS, known or new: `us-east-1`, `us-gov-west-1`.
@@ -57,6 +58,7 @@ fn is_region_name(text: &str) -> bool {
 fn not_permitted(session: &Session<'_>) -> Described {
     Described {
         table: TableIdentity { region: session.region.to_owned(), table_id: String::new() },
+        no_transactions: false,
         warning: Some(format!(
             "table {}: dynamodb:DescribeTable is not permitted, so a restored table and replicas in other regions \
              cannot be told: allow it, as deploy/aws does",
