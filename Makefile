@@ -101,8 +101,10 @@ test-dynamodb: emulator ## the registry of a fleet, on two emulators; the templa
 
 .PHONY: test-node
 TESTS += test-node
-test-node: ## the Node.js package: its packed tarballs, installed into an empty folder
+test-node: emulator ## the Node.js package: its packed tarballs, installed into an empty folder; in the fleet
 	bindings/node/scripts/test
+	$(FLEET) --seed 3 --minutes 0.3 --processes 6 --target-ids 100000 \
+		--program 'node tests/fleet/node/member.mjs $(or $(CARGO_TARGET_DIR),target)/node/consumer'
 
 .PHONY: package-node
 PACKAGES += package-node

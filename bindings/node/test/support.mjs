@@ -37,8 +37,14 @@ export async function run(program, ...parameters) {
 
 /** Starts a program of `programs/`; `lines` are those it has printed, `ended` gives the rest. */
 export function start(program, ...parameters) {
+  return startWith({}, program, ...parameters);
+}
+
+/** The same with more in its environment. */
+export function startWith(environment, program, ...parameters) {
   const child = spawn(process.execPath, [join(here, 'programs', program), ...parameters], {
     stdio: ['pipe', 'pipe', 'pipe'],
+    env: { ...process.env, ...environment },
   });
   let [out, err] = ['', ''];
   child.stdout.setEncoding('utf8').on('data', (data) => (out += data));
@@ -70,4 +76,20 @@ export function thrown(call) {
 /** Whether each is greater than the one before. */
 export function increases(ids) {
   return ids.every((id, place) => place === 0 || ids[place - 1] < id);
+}
+
+/** Holds the lock that all writes to a registry need, as a registry that does not answer. */
+export async function holdLock(test, store) {
+  const file = `${store.slice('sqlite:'.length)}.lock`;
+  const child = spawn('flock', ['--exclusive', file, 'sh', '-c', 'echo held; exec cat'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  test.after(() => child.kill('SIGKILL'));
+  await new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.stdout.once('data', resolve);
+  });
+  return () =>
+    new Promise((resolve) => {
+      child.once('close', resolve);
+      child.stdin.end();
+    });
 }

@@ -1,0 +1,12 @@
+// A listener that throws, before one that does not: node listeners.mjs STORE
+import { IdGenerator } from 'leaseflake';
+
+process.on('uncaughtException', (error) => console.log(`uncaught ${error.message}`));
+const ids = await IdGenerator.open({ store: process.argv[2] });
+ids.on('state', () => {
+  throw new Error('on purpose');
+});
+ids.on('state', () => console.log('told'));
+await ids.close();
+// The listener does not keep the process alive, and this does until it has been told.
+setTimeout(() => {}, 500);
