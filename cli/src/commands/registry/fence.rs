@@ -20,6 +20,8 @@ const LATEST_FROM_NOW_MS: i64 = 24 * 3600 * 1000;
 /// before T again, a new fencing epoch, so that an old holder is refused, and missing items are made
 /// anew.
 ///
+/// Fences every initialised datacenter of the registry, unless --datacenter-id or --worker names some.
+///
 /// T is the time at which the last holder of the registry was stopped, by the clock that was the
 /// farthest ahead. Later is safe too, but no ID is issued before T comes.
 #[derive(Args)]
