@@ -25,9 +25,10 @@ lint: ## formatting, lints, documentation, lock files
 	@scripts/lint
 
 .PHONY: install
-install: ## the command, into PREFIX (default /usr/local)
+install: ## the command and the C package, into PREFIX (default /usr/local)
 	cargo build --locked --release -p leaseflake-cli
 	install -D -m 755 target/release/leaseflake "$(DESTDIR)$(PREFIX)/bin/leaseflake"
+	scripts/package-c tree release "$(DESTDIR)$(PREFIX)"
 
 .PHONY: package-rust
 PACKAGES += package-rust
@@ -85,6 +86,30 @@ prove-fleet-mutants: emulator ## the fleet notices when a rule that keeps IDs un
 TESTS += test-model
 test-model: ## the lease protocol, exhausted in small worlds; every dropped rule is found
 	$(CARGO_TEST) -p leaseflake-model
+
+.PHONY: test-c
+TESTS += test-c
+ABI_WORK := $(abspath $(or $(CARGO_TARGET_DIR),target))/abi
+# Beside the package: the library without the AWS SDK, with calls that can be told to panic, for sanitizers and faults.
+test-c: emulator ## the C ABI, its headers and its package, from the side of C and C++ programs; in the fleet
+	cargo run --quiet --locked --profile ci -p leaseflake-header -- --check
+	$(CARGO_TEST) -p leaseflake-ffi
+	rm -rf $(ABI_WORK) && scripts/package-c tree ci $(ABI_WORK)/prefix
+	cargo build --locked --profile ci --target-dir $(ABI_WORK)-plain -p leaseflake-ffi --no-default-features --features faults
+	install -D $(ABI_WORK)-plain/ci/libleaseflake_ffi.so $(ABI_WORK)/plain/libleaseflake.so.1
+	ln -s libleaseflake.so.1 $(ABI_WORK)/plain/libleaseflake.so
+	tests/abi/run.py $(ABI_WORK)
+	$(MAKE) --no-print-directory -C tests/fleet/c PREFIX=$(ABI_WORK)/prefix OUT=$(ABI_WORK)/fleet-c
+	$(FLEET) --seed 4 --minutes 0.3 --processes 6 --children 2 --target-ids 100000 --program $(ABI_WORK)/fleet-c
+
+.PHONY: header
+header: ## write include/leaseflake.h and ffi/symbols.txt from ffi/src
+	cargo run --quiet --locked --profile ci -p leaseflake-header
+
+.PHONY: package-c
+PACKAGES += package-c
+package-c: ## dist/leaseflake-<version>-<target>.tar.gz: headers, libraries, pkg-config, CMake
+	@scripts/package-c tarball
 
 .PHONY: emulator
 emulator: ## build the DynamoDB emulator of the tests: tests/emulators/target/ci/leaseflake-emulator

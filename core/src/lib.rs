@@ -23,6 +23,7 @@ mod status;
 mod sync;
 #[cfg(all(test, not(loom)))]
 mod testing;
+mod thread;
 
 pub use clock::{KernelClock, kernel_clock};
 pub use error::{Error, ErrorCode};
@@ -36,6 +37,8 @@ pub use layout::{DEFAULT_EPOCH_MS, IdParts, Layout};
 pub use lease::state::{KeeperCounters, LeaseState, StateChange};
 pub use options::{OPTION_NAMES, Options};
 pub use status::{Status, StatusValue};
+#[doc(hidden)]
+pub use thread::spawn;
 
 /// The Rust in the README compiles.
 #[cfg(doctest)]

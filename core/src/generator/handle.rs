@@ -3,6 +3,7 @@
 mod hosted;
 
 use std::future::poll_fn;
+use std::ops::Range;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -45,6 +46,8 @@ pub struct IdGenerator {
     shared: Arc<Shared>,
     key: Key,
     closed: AtomicBool,
+    /// Nobody listens for state changes any more.
+    deaf: AtomicBool,
     max_wait_ms: u64,
     close_timeout_ms: u64,
 }
@@ -125,7 +128,14 @@ impl IdGenerator {
             |newest| Shared::new(config.clone(), ClockSource::System, newest, Host::Process),
         )?;
         shared.page().header().allow_wait(max_wait_ms);
-        let handle = IdGenerator { shared, key, closed: AtomicBool::new(false), max_wait_ms, close_timeout_ms };
+        let handle = IdGenerator {
+            shared,
+            key,
+            closed: AtomicBool::new(false),
+            deaf: AtomicBool::new(false),
+            max_wait_ms,
+            close_timeout_ms,
+        };
         if made {
             keep::start(&handle.shared).inspect_err(|_| handle.shared.page().header().close())?;
         }
@@ -195,7 +205,10 @@ impl IdGenerator {
         if self.closed.load(Ordering::Relaxed) {
             return Err(Refusal::Closed);
         }
-        self.shared.reserve(want, max_wait_ms)
+        // A close that runs just now retires the slot first: that is no lost lease.
+        self.shared
+            .reserve(want, max_wait_ms)
+            .map_err(|refusal| if self.closed.load(Ordering::Acquire) { Refusal::Closed } else { refusal })
     }
 
     /// The next ID, waiting for the clock without blocking the thread. Needs no particular
@@ -230,13 +243,24 @@ impl IdGenerator {
     ///
     /// As `next_batch`; then nothing is written.
     pub fn batch_into(&self, ids: &mut [Id]) -> Result<(), Error> {
-        self.check_batch(ids.len())?;
-        let wait = self.max_wait_ms;
-        let reservation =
-            self.reserve(Want::Exactly(ids.len() as u64), wait).map_err(|refusal| self.explain(refusal))?;
-        self.shared.wait_for(&reservation, wait).map_err(|refusal| self.explain(refusal))?;
-        write(ids, reservation.first_bits(&self.shared.limits));
+        let first = self.batch_first(ids.len())?;
+        write(ids, first.as_i64() as u64);
         Ok(())
+    }
+
+    /// A batch as [`next_batch`](IdGenerator::next_batch), as its first ID: the others are the
+    /// numbers after it. For bindings, whose buffers hold no valid `Id`s yet.
+    ///
+    /// # Errors
+    ///
+    /// As `next_batch`.
+    #[doc(hidden)]
+    pub fn batch_first(&self, count: usize) -> Result<Id, Error> {
+        self.check_batch(count)?;
+        let wait = self.max_wait_ms;
+        let reservation = self.reserve(Want::Exactly(count as u64), wait).map_err(|refusal| self.explain(refusal))?;
+        self.shared.wait_for(&reservation, wait).map_err(|refusal| self.explain(refusal))?;
+        Ok(Id::from_issued(reservation.first_bits(&self.shared.limits)))
     }
 
     fn check_batch(&self, count: usize) -> Result<usize, Error> {
@@ -254,16 +278,21 @@ impl IdGenerator {
     ///
     /// As [`next_id`](IdGenerator::next_id), with how many were written before.
     pub fn fill(&self, ids: &mut [Id]) -> Result<(), (usize, Error)> {
+        self.fill_runs(ids.len(), |run, first| write(&mut ids[run], first.as_i64() as u64))
+            .map_err(|(written, refusal)| (written, self.explain(refusal)))
+    }
+
+    /// Tells which places get which run of IDs: the first one and the numbers after it.
+    fn fill_runs(&self, len: usize, mut write_run: impl FnMut(Range<usize>, Id)) -> Result<(), (usize, Refusal)> {
         let mut written = 0;
-        while written < ids.len() {
-            let rest = &mut ids[written..];
+        while written < len {
             let taken = self
-                .reserve(Want::UpTo(rest.len() as u64), self.max_wait_ms)
+                .reserve(Want::UpTo((len - written) as u64), self.max_wait_ms)
                 .and_then(|taken| self.shared.wait_for(&taken, self.max_wait_ms).map(|()| taken))
-                .map_err(|refusal| (written, self.explain(refusal)))?;
-            let count = taken.count as usize;
-            write(&mut rest[..count], taken.first_bits(&self.shared.limits));
-            written += count;
+                .map_err(|refusal| (written, refusal))?;
+            let end = written + taken.count as usize;
+            write_run(written..end, Id::from_issued(taken.first_bits(&self.shared.limits)));
+            written = end;
         }
         Ok(())
     }
@@ -285,7 +314,7 @@ impl IdGenerator {
 
     /// Waits until the generator has changed its state more often than `seen` (the number of the
     /// last change that the caller knows), at most this long; gives the changes since. For
-    /// listeners on threads of their own.
+    /// listeners on threads of their own; [`stop_listening`](IdGenerator::stop_listening) ends it.
     pub fn state_changes(&self, seen: u64, wait: Duration) -> Vec<crate::StateChange> {
         let newer = |status: &crate::lease::state::KeeperStatus| {
             status.changes.iter().filter(|change| change.number > seen).cloned().collect::<Vec<_>>()
@@ -295,8 +324,22 @@ impl IdGenerator {
             return Vec::new();
         }
         let link = self.shared.link();
-        link.wait(wait, |status, finished| finished || !newer(status).is_empty());
+        link.wait(wait, |status, finished| finished || self.deaf.load(Ordering::Acquire) || !newer(status).is_empty());
         newer(&link.status())
+    }
+
+    /// Wakes whoever waits in [`state_changes`](IdGenerator::state_changes) on this handle, and
+    /// has later calls return at once.
+    pub fn stop_listening(&self) {
+        self.deaf.store(true, Ordering::Release);
+        if self.shared.owns_keeper() {
+            self.shared.link().wake_listeners();
+        }
+    }
+
+    /// Whether [`stop_listening`](IdGenerator::stop_listening) was called.
+    pub fn is_listening_over(&self) -> bool {
+        self.deaf.load(Ordering::Acquire)
     }
 
     /// Closes this handle; with the last one, ends issuing at once and releases the lease, for at

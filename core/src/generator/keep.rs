@@ -30,10 +30,7 @@ pub(crate) fn start(shared: &Arc<Shared>) -> Result<(), Error> {
         return Ok(());
     }
     let kept = Arc::clone(shared);
-    let spawned = with_signals_blocked(|| {
-        std::thread::Builder::new().name(THREAD_NAME.to_owned()).spawn(move || run_guarded(&kept))
-    });
-    match spawned {
+    match crate::thread::spawn(THREAD_NAME, move || run_guarded(&kept)) {
         Ok(_detached) => {
             shared.link().start();
             Ok(())
@@ -45,27 +42,6 @@ pub(crate) fn start(shared: &Arc<Shared>) -> Result<(), Error> {
             ),
         )),
     }
-}
-
-/// The keeper's thread takes no signals: those are the host's.
-#[cfg(unix)]
-fn with_signals_blocked<T>(spawn: impl FnOnce() -> T) -> T {
-    // SAFETY: `sigset_t` is plain data that sigfillset and pthread_sigmask initialise.
-    let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
-    // SAFETY: valid places; a thread inherits the mask of the one that starts it.
-    unsafe {
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-    }
-    let spawned = spawn();
-    // SAFETY: as above; the mask goes back to what it was.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut()) };
-    spawned
-}
-
-#[cfg(not(unix))]
-fn with_signals_blocked<T>(spawn: impl FnOnce() -> T) -> T {
-    spawn()
 }
 
 fn run_guarded(shared: &Arc<Shared>) {

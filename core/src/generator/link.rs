@@ -146,6 +146,13 @@ impl Link {
         wake_all(&mut lock(&self.inner));
     }
 
+    /// Has all who wait for a change look again.
+    pub(crate) fn wake_listeners(&self) {
+        // Taken so that nobody is between looking and sleeping.
+        let _inner = lock(&self.inner);
+        self.changed.notify_all();
+    }
+
     /// Waits for a change, at most this long.
     pub(crate) fn wait(&self, span: Duration, enough: impl Fn(&KeeperStatus, bool) -> bool) {
         let inner = lock(&self.inner);

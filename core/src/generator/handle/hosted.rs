@@ -1,11 +1,12 @@
 //! What hosts with an event loop of their own need: nothing here blocks.
 
+use std::ops::Range;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use super::IdGenerator;
 use crate::error::ErrorCode;
-use crate::generator::slot::{Refusal, Want};
+use crate::id::Id;
 use crate::lease::state::StateChange;
 
 /// A handle that is being opened: given up, or failed, it closes without blocking who drops it.
@@ -62,20 +63,23 @@ impl IdGenerator {
     /// As `fill`: how many IDs were written before, and the code.
     #[doc(hidden)]
     pub fn fill_i64(&self, numbers: &mut [i64]) -> Result<(), (usize, ErrorCode)> {
-        let mut written = 0;
-        while written < numbers.len() {
-            let rest = &mut numbers[written..];
-            let taken = self
-                .reserve(Want::UpTo(rest.len() as u64), self.max_wait_ms)
-                .and_then(|taken| self.shared.wait_for(&taken, self.max_wait_ms).map(|()| taken))
-                .map_err(|refusal| (written, Refusal::code(refusal)))?;
-            let count = taken.count as usize;
-            let first = taken.first_bits(&self.shared.limits) as i64;
-            for (place, number) in (first..).zip(rest[..count].iter_mut()) {
+        self.fill_runs(numbers.len(), |run, first| {
+            for (place, number) in (first.as_i64()..).zip(numbers[run].iter_mut()) {
                 *number = place;
             }
-            written += count;
-        }
-        Ok(())
+        })
+        .map_err(|(written, refusal)| (written, refusal.code()))
+    }
+
+    /// As [`fill_i64`](IdGenerator::fill_i64), for memory that may hold nothing yet, of `len`
+    /// places: the closure gets the places of a run and its first ID; the others are the numbers
+    /// after it.
+    ///
+    /// # Errors
+    ///
+    /// As `fill_i64`.
+    #[doc(hidden)]
+    pub fn fill_with(&self, len: usize, write_run: impl FnMut(Range<usize>, Id)) -> Result<(), (usize, ErrorCode)> {
+        self.fill_runs(len, write_run).map_err(|(written, refusal)| (written, refusal.code()))
     }
 }
