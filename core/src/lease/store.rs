@@ -88,11 +88,15 @@ impl FenceRequest {
     }
 
     /// The item as it is after the fence.
+    ///
+    /// Its version is above every version that was ever counted up to (times in milliseconds are),
+    /// so that no write from before fits: counting on from a restored or re-created item would come
+    /// to versions that were in use, and a heartbeat still under way could lower the floor again.
     pub fn fenced(&self, item: &LeaseRecord) -> LeaseRecord {
         LeaseRecord {
             lease_expiry_ts: if self.lower { self.at_ms } else { item.lease_expiry_ts.max(self.at_ms) },
             fencing_epoch: item.fencing_epoch + 1,
-            version: item.version + 1,
+            version: item.version.max(u64::try_from(self.at_ms).unwrap_or(0)) + 1,
             renewal_id: String::new(),
             ..item.clone()
         }
@@ -205,4 +209,40 @@ pub trait LeaseStore: Send {
 
     /// What people call this registry, in messages.
     fn name(&self) -> String;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heartbeat_from_before_a_restore_finds_no_version_to_fit_after_the_fence() {
+        let owned = |epoch, version| LeaseRecord {
+            fencing_epoch: epoch,
+            version,
+            renewal_id: "an owner".to_owned(),
+            ..LeaseRecord::unused(0)
+        };
+        // The backup has epoch 1, version 1; the holders went on to epoch 2 and versions 2 to 5.
+        let fence = FenceRequest {
+            datacenter_id: 0,
+            layout: Layout::default(),
+            at_ms: 1_800_000_000_000,
+            worker_id: None,
+            lower: false,
+        };
+        let fenced = fence.fenced(&owned(1, 1));
+        for version in 2..=5 {
+            let late = LeaseWrite {
+                datacenter_id: 0,
+                expected_epoch: 2,
+                expected_version: version,
+                expired_before: None,
+                next: owned(2, version + 1),
+            };
+            assert!(!late.allows(&fenced), "version {version} fits {fenced:?}");
+        }
+        assert!(fence.fenced(&fenced).version > fenced.version, "a second fence is a write like any other");
+        assert!(fenced.is_well_formed());
+    }
 }

@@ -58,6 +58,7 @@ fn window() -> Vec<Scenario> {
     let two = Bounds { clocks: ANYTHING, ..Bounds::calm(2) };
     let one = Bounds { running: 1, ..two };
     let three = Bounds { clocks: ANYTHING, ..Bounds::calm(3) };
+    let family = Bounds { running: 1, clocks: Clocks::Anything(5), sends: 1, ..three };
     let true_clocks = Bounds { running: 1, ..Bounds::calm(2) };
     vec![
         holds(
@@ -113,7 +114,12 @@ fn window() -> Vec<Scenario> {
         holds(
             "two children",
             "two forks, of the parent or of a child, which leave at any moment",
-            Bounds { running: 1, clocks: Clocks::Anything(5), faults: Faults { forks: 2, ..NONE }, ..three },
+            Bounds { faults: Faults { forks: 2, ..NONE }, ..family },
+        ),
+        holds(
+            "a fork and a clone",
+            "of the parent or of the child, in either order",
+            Bounds { faults: Faults { forks: 1, clones: 1, ..NONE }, ..family },
         ),
         holds(
             "fork beside another process",
