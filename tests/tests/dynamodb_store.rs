@@ -1,5 +1,7 @@
 //! The DynamoDB registry alone, over HTTP on an emulator, with and without faults between.
 
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::process::Command;
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -523,7 +525,14 @@ fn in_another_process(test: &str, environment: &[(&str, &str)]) {
     for (name, _) in CREDENTIALS {
         command.env_remove(name);
     }
-    for name in ["AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_DEFAULT_REGION", "AWS_WEB_IDENTITY_TOKEN_FILE"] {
+    for name in [
+        "AWS_PROFILE",
+        "AWS_SESSION_TOKEN",
+        "AWS_DEFAULT_REGION",
+        "AWS_WEB_IDENTITY_TOKEN_FILE",
+        "NO_PROXY",
+        "no_proxy",
+    ] {
         command.env_remove(name);
     }
     command.env("AWS_CONFIG_FILE", "/nonexistent").env("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent");
@@ -560,6 +569,29 @@ fn child_without_region() {
     let error = read(&mut DynamoDbStore::new(DynamoDbConfig::parse("some-table").unwrap()), 0).unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::InvalidArgument, "{error}");
     assert!(error.message.contains("?region="), "{error}");
+}
+
+#[test]
+fn https_goes_through_the_proxy_of_the_environment() {
+    let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", proxy.local_addr().unwrap());
+    let asked = thread::spawn(move || {
+        let (stream, _) = proxy.accept().unwrap();
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        line
+    });
+    let mut environment = CREDENTIALS.to_vec();
+    environment.push(("HTTPS_PROXY", &url));
+    in_another_process("child_behind_a_proxy", &environment);
+    assert!(asked.join().unwrap().starts_with("CONNECT dynamodb.us-east-1.amazonaws.com:443 "));
+}
+
+#[test]
+#[ignore = "run by https_goes_through_the_proxy_of_the_environment"]
+fn child_behind_a_proxy() {
+    let mut store = DynamoDbStore::new(DynamoDbConfig::parse("some-table").unwrap());
+    assert_eq!(read(&mut store, 0).unwrap_err().kind, StoreErrorKind::Unavailable, "the proxy hangs up");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod config;
 mod credentials;
 mod errors;
 mod fence;
+mod http;
 mod initialise;
 mod items;
 mod regions;

@@ -15,19 +15,15 @@ use aws_sdk_dynamodb::config::interceptors::BeforeDeserializationInterceptorCont
 use aws_sdk_dynamodb::config::{
     AppName, ConfigBag, IdentityCache, Intercept, Region, RuntimeComponents, StalledStreamProtectionConfig,
 };
-use aws_smithy_http_client::Connector;
-use aws_smithy_http_client::tls::{self, rustls_provider::CryptoMode};
 use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
 
 use super::credentials::Credentials;
-use super::{DynamoDbConfig, Session, StoreError, StoreErrorKind};
+use super::{DynamoDbConfig, Session, StoreError, StoreErrorKind, http};
 
 /// Finding the region and the credentials may ask a metadata service or run a process.
 pub(super) const SETUP_TIMEOUT: Duration = Duration::from_secs(5);
-/// Longer than any heartbeat interval in use, so that a connection is there when it is needed.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// A runtime in the calling thread, and a client on it.
 pub(super) struct Connection {
@@ -41,7 +37,7 @@ pub(super) struct Connection {
 impl Connection {
     /// Finds region and credentials by the SDK's chain; connects to nothing else.
     pub(super) fn open(config: &DynamoDbConfig) -> Result<Connection, StoreError> {
-        load_trusted_roots();
+        http::load_trusted_roots();
         let runtime = OwnedRuntime::new()?;
         let (client, credentials, region) = runtime.block_on(async {
             let loading = tokio::time::timeout(SETUP_TIMEOUT, load(config)).await;
@@ -112,23 +108,8 @@ impl Drop for OwnedRuntime {
     }
 }
 
-/// The SDK loads the system's certificates once for a process, behind a lock that a fork must not
-/// copy half-way: every child would wait for it for ever.
-fn load_trusted_roots() {
-    let _no_fork_meanwhile = crate::fork::sqlite_section();
-    drop(Connector::builder().tls_provider(tls_by_ring()).build());
-}
-
-/// TLS by ring, said explicitly: nothing is installed for the host process to stumble over.
-fn tls_by_ring() -> tls::Provider {
-    tls::Provider::Rustls(CryptoMode::Ring)
-}
-
 async fn load(config: &DynamoDbConfig) -> Result<(Client, Credentials, String), StoreError> {
-    let http = aws_smithy_http_client::Builder::new()
-        .pool_idle_timeout(IDLE_TIMEOUT)
-        .tls_provider(tls_by_ring())
-        .build_https();
+    let http = http::client();
     let named = config.region().map(|region| Region::new(region.to_owned()));
     let near = RegionProviderChain::first_try(named)
         .or_else(EnvironmentVariableRegionProvider::new())
