@@ -18,12 +18,14 @@ mod wait;
 pub use exit::close_at_exit;
 pub use handle::{IdGenerator, Reserved};
 #[cfg(all(test, not(loom)))]
+pub(crate) use page::Page as SimPage;
+#[cfg(all(test, not(loom)))]
 pub(crate) use shared::Host;
 #[cfg(all(test, not(loom)))]
 pub(crate) use shared::KeptPage;
 pub(crate) use shared::Shared;
 #[cfg(all(test, not(loom)))]
-pub(crate) use slot::{Reach, Refusal, Reservation, Slot as SimSlot, Want};
+pub(crate) use slot::{Reach, Reservation, Slot as SimSlot, Want};
 
 #[cfg(all(test, not(loom)))]
 mod tests;

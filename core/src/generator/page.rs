@@ -252,6 +252,12 @@ impl Header {
         self.stamp_ms.store(boot_ms.max(1), Ordering::Release);
     }
 
+    /// Boot time of the keeper's last attempt, in ms.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn stamp_ms(&self) -> u64 {
+        self.stamp_ms.load(Ordering::Acquire)
+    }
+
     /// Whether the keeper of this page is at work: it stamps before every attempt.
     pub(crate) fn keeper_lives(&self, boot_ms: u64) -> bool {
         let stamp = self.stamp_ms.load(Ordering::Acquire);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::clock::{Clock, ClockSource, Now};
-use crate::generator::{Host, KeptPage, Shared};
+use crate::generator::{Host, KeptPage, Shared, SimPage};
 use crate::lease::keeper::{Call, Event, Keeper, KeeperConfig};
 use crate::options::Options;
 use crate::random::Random;
@@ -23,6 +23,8 @@ pub(super) struct Process {
     pub(super) machine: usize,
     pub(super) paused_until_ms: u64,
     pub(super) alive: bool,
+    /// For a forked child: the page that it inherited. Never unmapped during a run.
+    pub(super) inherited: Option<*const SimPage>,
     /// The call that its keeper waits for.
     pub(super) waiting_for: Option<u64>,
     /// Only the newest timer counts.
@@ -58,6 +60,7 @@ impl Process {
             machine,
             paused_until_ms: 0,
             alive: true,
+            inherited: None,
             waiting_for: None,
             timer: 0,
             answered_at_ms: 0,
@@ -74,6 +77,7 @@ impl Process {
         let shared = Arc::new(self.shared.forked(source(&clock), number));
         let mut child = Process::around(shared, clock, self.machine, Seeded(self.copied.0));
         child.newest = self.newest;
+        child.inherited = Some(self.shared.page());
         child
     }
 

@@ -8,7 +8,7 @@ use super::faults::{Fate, Fault};
 use super::process::Process;
 use crate::DEFAULT_EPOCH_MS;
 use crate::clock::Now;
-use crate::generator::{Refusal, Want};
+use crate::generator::Want;
 use crate::lease::keeper::{Call, Event};
 use crate::lease::store::{Answer, LeaseStore, StoreError, StoreErrorKind};
 use crate::random::Random;
@@ -138,7 +138,7 @@ impl<'a> World<'a> {
             kept: Vec::new(),
         };
         for _ in 0..scenario.processes {
-            world.spawn();
+            world.spawn().expect("a fresh process has no parent");
         }
         world.after(0, Happening::Fault);
         world
@@ -197,30 +197,41 @@ impl<'a> World<'a> {
         self.numbers
     }
 
-    fn spawn(&mut self) {
+    fn spawn(&mut self) -> Result<(), String> {
         let machine = self.machines.len();
         self.machines.push(0);
         let number = self.number();
         let process = Process::new(number, machine, self.now_of(machine), self.lease_ttl_max_ms);
-        self.join(process);
+        self.join(process)
     }
 
-    fn join(&mut self, process: Process) {
+    fn join(&mut self, process: Process) -> Result<(), String> {
         let index = self.processes.len();
         self.kept.push(std::sync::Arc::clone(&process.shared));
         self.processes.push(process);
-        self.begin_keeper(index);
+        self.begin_keeper(index)?;
         let first = self.random.below(self.scenario.issue_every_ms * 2);
         self.after(first, Happening::Issue { process: index });
+        Ok(())
     }
 
-    fn begin_keeper(&mut self, index: usize) {
+    fn begin_keeper(&mut self, index: usize) -> Result<(), String> {
         if self.processes[index].needs_keeper() {
+            if let Some(inherited) = self.processes[index].inherited.take() {
+                // A child leaves only when the page is closed or has not been stamped for two
+                // heartbeats: an outage must not turn every child into a claim.
+                // SAFETY: no page is unmapped during a run.
+                let header = unsafe { &*inherited }.header();
+                if !header.is_closed() && self.now_ms - header.stamp_ms() <= 20_000 {
+                    return Err(format!("process {index} left its parent, whose keeper lives"));
+                }
+            }
             self.set_clock(index);
             self.processes[index].start_keeper();
             let begin = Event::Begin { instance_id: format!("process-{index}"), ip_address: String::new() };
             self.step(index, begin);
         }
+        Ok(())
     }
 
     fn set_clock(&mut self, index: usize) {
@@ -343,9 +354,9 @@ impl<'a> World<'a> {
         let result = shared.reserve(want, wait);
         match result {
             Ok(taken) => self.enter(index, &taken)?,
-            Err(refusal) => {
+            Err(_) => {
                 self.outcome.refusals += 1;
-                self.refused(index, refusal);
+                self.refused(index)?;
             }
         }
         Ok(())
@@ -393,11 +404,11 @@ impl<'a> World<'a> {
     }
 
     /// A refusal may have called for the keeper, or made a child leave.
-    fn refused(&mut self, index: usize, _refusal: Refusal) {
-        self.begin_keeper(index);
+    fn refused(&mut self, index: usize) -> Result<(), String> {
+        self.begin_keeper(index)?;
         let page = self.processes[index].shared.page();
         if !page.header().is_called() {
-            return;
+            return Ok(());
         }
         page.header().heard();
         let same = |other: &Process| std::ptr::eq(other.shared.page(), page);
@@ -412,6 +423,7 @@ impl<'a> World<'a> {
             let timer = self.processes[owner].timer;
             self.after(1, Happening::Timer { process: owner, timer });
         }
+        Ok(())
     }
 
     fn fault(&mut self) -> Result<(), String> {
@@ -446,19 +458,19 @@ impl<'a> World<'a> {
             Fault::Crash => {
                 self.processes[victim].alive = false;
                 if self.generators() < self.scenario.processes {
-                    self.spawn();
+                    self.spawn()?;
                 }
             }
             Fault::Fork if living.len() < self.scenario.processes * 2 => {
                 let number = self.number();
                 let now = self.now_of(self.processes[victim].machine);
                 let child = self.processes[victim].forked(number, now);
-                self.join(child);
+                self.join(child)?;
             }
             Fault::Fork => {}
             Fault::Clone if self.generators() < self.scenario.processes + 8 => self.clone_machine(victim)?,
             Fault::Clone => {}
-            Fault::Close => self.close(victim),
+            Fault::Close => self.close(victim)?,
         }
         Ok(())
     }
@@ -481,7 +493,7 @@ impl<'a> World<'a> {
         let now = self.now_of(machine);
         let clone = self.processes[victim].cloned(number, machine, now);
         let waiting = clone.waiting_for;
-        self.join(clone);
+        self.join(clone)?;
         let index = self.processes.len() - 1;
         if let Some(call) = waiting {
             // The answer goes to the original; the copy waits for nothing.
@@ -496,16 +508,17 @@ impl<'a> World<'a> {
         self.issue(index)
     }
 
-    fn close(&mut self, victim: usize) {
+    fn close(&mut self, victim: usize) -> Result<(), String> {
         if self.processes[victim].keeper.is_none() || self.processes[victim].waiting_for.is_some() {
-            return;
+            return Ok(());
         }
         self.set_clock(victim);
         let give_up_at_ms = self.now_ms + 2_000;
         self.step(victim, Event::Close { give_up_at_ms });
         if self.generators() <= self.scenario.processes {
-            self.spawn();
+            self.spawn()?;
         }
+        Ok(())
     }
 
     fn everybody_issues(&mut self, when: &str) -> Result<(), String> {
@@ -519,7 +532,7 @@ impl<'a> World<'a> {
                 Ok(taken) => self.enter(index, &taken)?,
                 // A child whose parent died may only find out now.
                 Err(_) if !shared.owns_keeper() => {}
-                Err(_) if self.processes[index].keeper.is_none() => self.begin_keeper(index),
+                Err(_) if self.processes[index].keeper.is_none() => self.begin_keeper(index)?,
                 Err(refusal) => {
                     let status = self.processes[index].keeper.as_ref().map(|keeper| keeper.status().clone());
                     return Err(format!("process {index} is refused {when}: {refusal:?}, keeper {status:?}"));
