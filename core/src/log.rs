@@ -1,5 +1,6 @@
 //! `LEASEFLAKE_LOG=warn` writes to stderr; off by default, and never in the host's way.
 
+use std::io::Write;
 use std::sync::Once;
 
 /// Installs the writer once, if the variable asks for it and the host has no subscriber already.
@@ -10,7 +11,12 @@ pub(crate) fn init() {
         let filter = match tracing_subscriber::EnvFilter::try_new(own(&filter)) {
             Ok(filter) => filter,
             Err(error) => {
-                eprintln!("leaseflake: LEASEFLAKE_LOG: {filter:?} is not allowed ({error}); allowed: error, warn, info, debug, trace");
+                // Not `eprintln`, which panics where nothing can be written.
+                let _ = writeln!(
+                    std::io::stderr(),
+                    "leaseflake: LEASEFLAKE_LOG: {filter:?} is not allowed ({error}); \
+                     allowed: error, warn, info, debug, trace"
+                );
                 return;
             }
         };
