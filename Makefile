@@ -87,6 +87,25 @@ TESTS += test-model
 test-model: ## the lease protocol, exhausted in small worlds; every dropped rule is found
 	$(CARGO_TEST) -p leaseflake-model
 
+.PHONY: prove-model
+PROVE += prove-model
+prove-model: ## the lease protocol, exhausted in large worlds, and what breaks the usual one
+	cargo run --locked --release -p leaseflake-model
+
+.PHONY: prove-sim
+PROVE += prove-sim
+prove-sim: ## a thousand simulated days of 32 processes under faults, on the real code
+	LEASEFLAKE_SIM_SEEDS=1000 $(CARGO_TEST) -p leaseflake --lib sim -- --nocapture
+
+.PHONY: prove-mutants
+PROVE += prove-mutants
+prove-mutants: ## the tests notice when a rule that keeps IDs unique is off
+	scripts/mutants
+
+.PHONY: bench
+bench: ## the budget table, measured: text, and JSON in bench/results
+	cargo run --locked --release --manifest-path bench/Cargo.toml
+
 .PHONY: test-c
 TESTS += test-c
 ABI_WORK := $(abspath $(or $(CARGO_TARGET_DIR),target))/abi

@@ -24,9 +24,12 @@ pub(crate) fn measure(report: &mut Report) {
         }
         report.row(format!("rate, {threads} thread(s), of the layout's limit"), "ratio", Budget::AtLeast(least), rates);
         report.row(format!("CPU at the limit, {threads} thread(s)"), "cores", Budget::AtMost(most_cpu), cores);
-        report.row(format!("calls refused at the limit, {threads} thread(s)"), "calls", Budget::AtMost(0.0), vec![
-            refused as f64,
-        ]);
+        report.row(
+            format!("calls refused at the limit, {threads} thread(s)"),
+            "calls",
+            Budget::AtMost(0.0),
+            vec![refused as f64],
+        );
     }
 }
 
