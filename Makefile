@@ -155,6 +155,19 @@ PACKAGES += package-node
 package-node: ## the npm packages, for the platform of this machine: dist/
 	bindings/node/scripts/build release dist
 
+.PHONY: test-python
+TESTS += test-python
+test-python: emulator ## the Python package: its built wheel, in empty environments; in the fleet
+	bindings/python/scripts/test
+	$(FLEET) --seed 4 --minutes 0.3 --processes 6 --children 2 --target-ids 100000 \
+		--program '.venv/python/bin/python -P tests/fleet/python/member.py'
+
+.PHONY: package-python
+PACKAGES += package-python
+package-python: ## the Python wheel for this machine, and the sdist: dist/
+	bindings/python/scripts/build wheel release dist
+	bindings/python/scripts/build sdist release dist
+
 .PHONY: prove
 prove: setup ## the long evidence behind docs/safety.md
 	@scripts/run-parts $(PROVE)

@@ -1,6 +1,7 @@
 //! The handle that users hold: open, issue, close.
 
 mod hosted;
+mod reserved;
 
 use std::future::poll_fn;
 use std::ops::Range;
@@ -20,6 +21,8 @@ use crate::layout::{IdParts, Layout};
 use crate::options::Options;
 use crate::status::Status;
 use crate::sync::{Arc, AtomicBool, Ordering};
+
+pub use reserved::Reserved;
 
 /// Makes 64-bit, time-sorted IDs that never repeat among all who use the same registry.
 ///
@@ -50,15 +53,6 @@ pub struct IdGenerator {
     deaf: AtomicBool,
     max_wait_ms: u64,
     close_timeout_ms: u64,
-}
-
-/// IDs that are taken already, and the time from which they may be used. For callers that wait in
-/// a way of their own (an event loop); dropping it burns the IDs.
-#[doc(hidden)]
-#[must_use]
-#[derive(Clone, Copy, Debug)]
-pub struct Reserved {
-    reservation: Reservation,
 }
 
 impl IdGenerator {
@@ -384,45 +378,6 @@ impl IdGenerator {
     /// Whether this handle is closed.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
-    }
-
-    /// Takes `count` IDs (1..=1000) and leaves the waiting to the caller.
-    ///
-    /// # Errors
-    ///
-    /// As [`next_batch`](IdGenerator::next_batch).
-    #[doc(hidden)]
-    pub fn reserve_ids(&self, count: usize) -> Result<Reserved, Error> {
-        self.check_batch(count)?;
-        let reservation =
-            self.reserve(Want::Exactly(count as u64), self.max_wait_ms).map_err(|refusal| self.explain(refusal))?;
-        Ok(Reserved { reservation })
-    }
-
-    /// How long until reserved IDs may be used; `None` = now.
-    ///
-    /// # Errors
-    ///
-    /// `CLOCK_BACKWARDS` when the clock went away from them: they are burned.
-    #[doc(hidden)]
-    pub fn time_left(&self, reserved: &Reserved) -> Result<Option<Duration>, Error> {
-        let at_ns = self.shared.wall_ms_of(&reserved.reservation).saturating_mul(1_000_000);
-        let left = at_ns.saturating_sub(self.shared.clock.get().wall_ns());
-        if left > (self.max_wait_ms as i64 + 1) * 1_000_000 {
-            return Err(self.explain(Refusal::ClockBackwards));
-        }
-        Ok((left > 0).then(|| Duration::from_nanos(left as u64)))
-    }
-
-    /// The reserved IDs, whose time has come.
-    #[doc(hidden)]
-    pub fn ids_of(&self, reserved: &Reserved) -> impl Iterator<Item = Id> {
-        let first = reserved.reservation.first_bits(&self.shared.limits);
-        (first..first + reserved.reservation.count).map(Id::from_issued)
-    }
-
-    fn first_of(&self, reserved: &Reserved) -> Id {
-        Id::from_issued(reserved.reservation.first_bits(&self.shared.limits))
     }
 
     #[cold]
