@@ -16,6 +16,8 @@ ROOT = HERE.parents[2]
 VECTORS = ROOT / "tests" / "vectors"
 # Generous: machines under load are slow, and a hang must end all the same.
 DEADLINE = 120
+# Python 3.12 and later warn of every fork in a process with threads, of which the keeper is one.
+FLAGS = ["-X", "faulthandler", "-W", "ignore:This process:DeprecationWarning"]
 
 
 def pytest_configure():
@@ -46,7 +48,7 @@ def ids(registry):
 def run_python(code, *arguments, timeout=DEADLINE, check=True, **options):
     """Runs a program in an interpreter of its own; a hang fails the test."""
     return subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(code), *map(str, arguments)],
+        [sys.executable, *FLAGS, "-c", textwrap.dedent(code), *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -58,7 +60,7 @@ def run_python(code, *arguments, timeout=DEADLINE, check=True, **options):
 def run_program(program, *arguments, timeout=DEADLINE, check=True, **options):
     """Runs a file, as ``multiprocessing`` wants it for its children."""
     return subprocess.run(
-        [sys.executable, "-X", "faulthandler", program, *map(str, arguments)],
+        [sys.executable, *FLAGS, program, *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=timeout,
