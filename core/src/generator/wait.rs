@@ -21,15 +21,15 @@ pub(crate) fn until(clock: &dyn Clock, at_ms: i64, max_wait_ms: u64, on_time: bo
     let allowed_ns = (max_wait_ms as i64 + 1) * 1_000_000;
     let mut give_up_ns = None;
     loop {
+        // The boot clock first: whoever is put to sleep between the two looks finds the wall clock
+        // farther on, and never a wall clock that seems to stand still.
+        let boot_ns = clock.boot_ns();
         let left_ns = target_ns.saturating_sub(clock.wall_ns());
         if left_ns <= 0 {
             return Ok(());
         }
-        if left_ns > allowed_ns {
-            return Err(Refusal::ClockBackwards);
-        }
-        let boot_ns = clock.boot_ns();
-        if boot_ns >= *give_up_ns.get_or_insert(boot_ns + allowed_ns as u64 + GRACE_NS) {
+        let stands_still = boot_ns >= *give_up_ns.get_or_insert(boot_ns + allowed_ns as u64 + GRACE_NS);
+        if left_ns > allowed_ns || stands_still {
             return Err(Refusal::ClockBackwards);
         }
         let spin_ns = if on_time { SPIN_NS } else { 0 };
