@@ -150,6 +150,10 @@ test-node: emulator ## the Node.js package: its packed tarballs, installed into 
 	$(FLEET) --seed 3 --minutes 0.3 --processes 6 --target-ids 100000 \
 		--program 'node tests/fleet/node/member.mjs $(or $(CARGO_TARGET_DIR),target)/node/consumer'
 
+.PHONY: bench-node
+bench-node: ## the Node.js package measured, beside others: a table, and bench/results/node.json
+	bench/node/run
+
 .PHONY: package-node
 PACKAGES += package-node
 package-node: ## the npm packages, for the platform of this machine: dist/

@@ -44,11 +44,14 @@ pub(crate) fn to_value(env: Env, host: &Rc<Host>, ids: IdGenerator) -> Result<Va
     let object = env.object()?;
     let set = |name, value: Result<Value, Fault>| env.set(object, name, value?);
 
-    let ids = Arc::clone(&held);
+    let (ids, place) = (Arc::clone(&held), host.place());
     set(
         "nextId",
         env.function("nextId", move |env, []| match ids.next_id_or_code() {
-            Ok(id) => env.id(id),
+            Ok(id) => {
+                place.leave(env, id);
+                Ok(Value::UNDEFINED)
+            }
             Err(code) => Err(refused(&ids, code)),
         }),
     )?;
@@ -56,7 +59,10 @@ pub(crate) fn to_value(env: Env, host: &Rc<Host>, ids: IdGenerator) -> Result<Va
     set(
         "tryNextId",
         env.function("tryNextId", move |env, []| match ids.try_next_id_or_code() {
-            Ok(id) => env.id(id),
+            Ok(id) => {
+                place.leave(env, id);
+                Ok(Value::UNDEFINED)
+            }
             Err(code) => Err(refused(&ids, code)),
         }),
     )?;

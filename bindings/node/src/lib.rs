@@ -50,14 +50,18 @@ pub extern "C" fn node_api_module_get_api_version_v1() -> i32 {
 }
 
 fn register(env: Env, exports: Value) -> Result<(), Fault> {
-    let host = Host::install(env)?;
+    let (host, place) = Host::install(env)?;
     let set = |name, value: Result<Value, Fault>| env.set(exports, name, value?);
     set("version", env.text(env!("CARGO_PKG_VERSION")))?;
     let names: Vec<String> = leaseflake::OPTION_NAMES.iter().map(|name| value::camel_case(name)).collect();
     set("optionNames", env.texts(&names))?;
 
+    set("place", Ok(place))?;
+
     let known = Rc::clone(&host);
     set("useErrorClass", env.function("useErrorClass", move |env, [class]| known.use_error_class(env, class)))?;
+    #[cfg(debug_assertions)]
+    let shared = Rc::clone(&host);
     let opener = Rc::clone(&host);
     set(
         "open",
@@ -81,9 +85,26 @@ fn register(env: Env, exports: Value) -> Result<(), Fault> {
             Err(Error::invalid(&env.text_of(what)?, env.text_of(value)?, env.text_of(allowed)?).into())
         }),
     )?;
-    // What a call costs that does nothing, for the benchmark; and what a bug would do, for the tests.
-    set("nothing", env.function("nothing", |env, []| env.undefined()))?;
+    // For the benchmark: what a call costs that does nothing, and one that only reads the wall clock.
+    set("nothing", env.function("nothing", |_, []| Ok(Value::UNDEFINED)))?;
+    set(
+        "readClock",
+        env.function("readClock", |_, []| {
+            std::hint::black_box(std::time::SystemTime::now());
+            Ok(Value::UNDEFINED)
+        }),
+    )?;
+    // What a bug would do, for the tests.
     #[cfg(debug_assertions)]
-    set("panic", env.function("panic", |_, []| panic!("a test")))?;
+    {
+        set("panic", env.function("panic", |_, []| panic!("a test")))?;
+        let later = move |env: Env, []: [Value; 0]| shared.spawn(env, true, async { bug() });
+        set("panicLater", env.function("panicLater", later))?;
+    }
     Ok(())
+}
+
+#[cfg(debug_assertions)]
+fn bug() -> Result<tasks::Outcome, Error> {
+    panic!("a test of a promise")
 }

@@ -13,6 +13,11 @@ use crate::fault::Fault;
 #[repr(transparent)]
 pub(crate) struct Value(pub(crate) sys::napi_value);
 
+impl Value {
+    /// What a function gives that returns nothing.
+    pub(crate) const UNDEFINED: Value = Value(ptr::null_mut());
+}
+
 /// Makes a value through one Node-API function, whose last argument is the place for it.
 macro_rules! make {
     ($function:ident, $env:expr $(, $argument:expr)*) => {{

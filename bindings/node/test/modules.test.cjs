@@ -28,7 +28,7 @@ test('its version can be asked, and nothing else inside be reached', () => {
   assert.throws(() => require('leaseflake/dist/native.js'), { code: 'ERR_PACKAGE_PATH_NOT_EXPORTED' });
 });
 
-test('a panic is an error like any other, and the process goes on', () => {
+test('a panic is an error like any other, and the process goes on', async () => {
   const native = require(`leaseflake-${process.platform}-${process.arch}-gnu`);
   assert.throws(() => native.panic(), (error) => {
     assert.ok(error instanceof leaseflake.LeaseflakeError);
@@ -36,6 +36,7 @@ test('a panic is an error like any other, and the process goes on', () => {
     assert.match(error.message, /a test/);
     return true;
   });
+  await assert.rejects(native.panicLater(), { code: 'ERR_LEASEFLAKE_INTERNAL', message: /a test of a promise/ });
   assert.throws(() => native.open(5), { code: 'ERR_LEASEFLAKE_INTERNAL' });
   assert.throws(() => native.openSync(), { code: 'ERR_LEASEFLAKE_INTERNAL' });
 });

@@ -14,6 +14,8 @@ import { Made, native, type NativeGenerator } from './native';
 import { pairs, type Options } from './options';
 import type { Status } from './status';
 
+const { place } = native;
+
 /**
  * Makes 64-bit, time-sorted IDs that never repeat among all who use the same registry.
  *
@@ -30,8 +32,8 @@ import type { Status } from './status';
 export class IdGenerator {
   readonly #native: NativeGenerator;
   // Fields of their own: one look-up less on the hot path.
-  readonly #nextId: () => bigint;
-  readonly #tryNextId: () => bigint;
+  readonly #nextId: () => void;
+  readonly #tryNextId: () => void;
   readonly #nextString: () => string;
   readonly #layout: Layout;
   readonly #listeners: Listeners;
@@ -76,7 +78,8 @@ export class IdGenerator {
    *   `SEQUENCE_EXHAUSTED`: try again; `TIMESTAMP_OUT_OF_RANGE`, `CLOSED`: final
    */
   nextId(): bigint {
-    return this.#nextId();
+    this.#nextId();
+    return place[0]!;
   }
 
   /**
@@ -85,7 +88,8 @@ export class IdGenerator {
    * @throws LeaseflakeError `SEQUENCE_EXHAUSTED` where `nextId` would have blocked, else as it
    */
   tryNextId(): bigint {
-    return this.#tryNextId();
+    this.#tryNextId();
+    return place[0]!;
   }
 
   /** As {@link IdGenerator.nextId}, and never blocks the event loop. */
@@ -157,7 +161,7 @@ export class IdGenerator {
 
   /** IDs without end, as {@link IdGenerator.nextId} gives them. */
   *[Symbol.iterator](): Generator<bigint, never, void> {
-    for (;;) yield this.#nextId();
+    for (;;) yield this.nextId();
   }
 
   /**

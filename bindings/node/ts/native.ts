@@ -25,8 +25,10 @@ export interface NativeLayout {
 
 /** A handle: plain functions, for a call of one costs a fraction of a native class's method. */
 export interface NativeGenerator {
-  readonly nextId: () => bigint;
-  readonly tryNextId: () => bigint;
+  /** Leaves an ID in {@link Native.place}. */
+  readonly nextId: () => void;
+  /** The same. */
+  readonly tryNextId: () => void;
   readonly nextString: () => string;
   readonly nextIdAsync: () => Promise<bigint>;
   readonly batch: (room: BigInt64Array) => void;
@@ -43,6 +45,8 @@ export interface NativeGenerator {
 export interface Native {
   readonly version: string;
   readonly optionNames: readonly string[];
+  /** Where calls leave their ID, to be read at once: optimised code makes a bigint of it faster than Node-API. */
+  readonly place: BigInt64Array;
   readonly useErrorClass: (errorClass: unknown) => void;
   readonly open: (options: string[]) => Promise<NativeGenerator>;
   readonly openSync: (options: string[]) => NativeGenerator;

@@ -9,7 +9,7 @@ import { native } from './native';
 
 /**
  * An option that is left out comes from the environment (`LEASEFLAKE_STORE`,
- * `LEASEFLAKE_LEASE_TTL_MS`, ...), else from its default; only `store` has none.
+ * `LEASEFLAKE_LEASE_TTL_MS`, ...), else from its default; only `store` has none. `undefined` leaves it out.
  */
 export interface Options {
   /**
@@ -17,35 +17,35 @@ export interface Options {
    * in the user's state directory) or `memory:` (tests). IDs are unique among all who use the same
    * registry.
    */
-  store?: string;
+  store?: string | undefined;
   /** `'auto'`, a number, a list or a range (`'0,2,5-7'`, `[0, 2]`) searched in turn. Default `'auto'`. */
-  datacenterId?: string | number | readonly number[];
+  datacenterId?: string | number | readonly number[] | undefined;
   /** Which of several worker IDs of this process, from 0. Default 0. */
-  slot?: number | string;
+  slot?: number | string | undefined;
   /** Who we are in the registry. Default: discovered. */
-  instanceId?: string;
+  instanceId?: string | undefined;
   /** Where we are, shown in the registry. Default: discovered. */
-  ipAddress?: string;
+  ipAddress?: string | undefined;
   /** How long a new holder's lease lasts. Default 30000. */
-  leaseTtlMs?: number | string;
+  leaseTtlMs?: number | string | undefined;
   /** How long a lease may grow, up to 24 h. Default: as `leaseTtlMs`. */
-  leaseTtlMaxMs?: number | string;
+  leaseTtlMaxMs?: number | string | undefined;
   /** Between heartbeats. Default 10000. */
-  heartbeatIntervalMs?: number | string;
+  heartbeatIntervalMs?: number | string | undefined;
   /** Between the last ID and the end of the lease. Default 5000. */
-  safetyMarginMs?: number | string;
+  safetyMarginMs?: number | string | undefined;
   /** How long `open` may try. Default 10000. */
-  acquireTimeoutMs?: number | string;
+  acquireTimeoutMs?: number | string | undefined;
   /** How long `close` tries to release before it lets the lease expire. Default 2000. */
-  closeTimeoutMs?: number | string;
+  closeTimeoutMs?: number | string | undefined;
   /** How far ahead of the clock a call may reserve, and so wait. Default 10. */
-  maxWaitMs?: number | string;
+  maxWaitMs?: number | string | undefined;
   /** The epoch, in milliseconds since the Unix epoch. Pinned in the registry. Default 1767225600000. */
-  epochMs?: number | bigint | string;
+  epochMs?: number | bigint | string | undefined;
   /** The widths, such as `'41-5-5-12'`. Pinned in the registry. */
-  layout?: string;
+  layout?: string | undefined;
   /** The first sequence number of a fresh millisecond is drawn from 0..=jitter. Default 0. */
-  sequenceJitter?: number | string;
+  sequenceJitter?: number | string | undefined;
 }
 
 function textOf(name: string, value: unknown): string {

@@ -2,7 +2,8 @@
 import { decode, IdGenerator, Layout, LeaseflakeError } from 'leaseflake';
 import type { IdParts, LeaseflakeErrorCode, LeaseState, Options, StateChange, Status } from 'leaseflake';
 
-const options: Options = { store: 'memory:', datacenterId: [0, 1], leaseTtlMs: 30_000, epochMs: 1_767_225_600_000n };
+declare const variable: string | undefined;
+const options: Options = { store: variable ?? 'memory:', instanceId: variable, datacenterId: [0, 1], leaseTtlMs: 30_000, epochMs: 1_767_225_600_000n };
 const ids: IdGenerator = await IdGenerator.open(options);
 const id: bigint = ids.nextId();
 const tried: bigint = ids.tryNextId();
