@@ -45,6 +45,19 @@ test-core: ## the core alone, without the AWS SDK
 	python3 tests/vectors/generate.py --check
 	$(CARGO_TEST) -p leaseflake
 
+# Beside the others: built without the SDK, on loom's own atomics.
+INTERLEAVINGS = RUSTFLAGS='--cfg leaseflake_loom' $(CARGO_TEST) -p leaseflake --no-default-features --lib \
+	--target-dir $(abspath $(or $(CARGO_TARGET_DIR),target))/loom interleavings
+.PHONY: test-interleavings
+TESTS += test-interleavings
+test-interleavings: ## the slot, the page and the table under every interleaving of up to two preemptions
+	LOOM_MAX_PREEMPTIONS=2 $(INTERLEAVINGS)
+
+.PHONY: prove-interleavings
+PROVE += prove-interleavings
+prove-interleavings: ## the same under every interleaving there is
+	$(INTERLEAVINGS)
+
 .PHONY: demo
 TESTS += demo
 demo: ## real processes, one registry, one of them killed, and a checked union

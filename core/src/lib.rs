@@ -17,11 +17,11 @@ mod options;
 pub mod random;
 #[doc(hidden)]
 pub mod rules;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(leaseflake_loom)))]
 mod sim;
 mod status;
 mod sync;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(leaseflake_loom)))]
 mod testing;
 mod thread;
 

@@ -1,6 +1,5 @@
 //! Ending: of one generator, and of all of them at a normal exit of the process.
 
-use std::sync::Once;
 use std::time::Duration;
 
 use super::process::table;
@@ -60,9 +59,9 @@ pub fn close_at_exit() {
 
 /// Has the process close its generators at a normal exit.
 pub(crate) fn install() {
-    #[cfg(all(unix, not(loom)))]
+    #[cfg(all(unix, not(leaseflake_loom)))]
     {
-        static INSTALLED: Once = Once::new();
+        static INSTALLED: std::sync::Once = std::sync::Once::new();
         INSTALLED.call_once(|| {
             // SAFETY: the handler never unwinds; that there is no room for it loses only the early
             // release.
@@ -71,7 +70,7 @@ pub(crate) fn install() {
     }
 }
 
-#[cfg(all(unix, not(loom)))]
+#[cfg(all(unix, not(leaseflake_loom)))]
 extern "C" fn at_exit() {
     let _ = std::panic::catch_unwind(|| close_all(AT_EXIT));
 }

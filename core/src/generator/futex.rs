@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::sync::AtomicU32;
 
-#[cfg(all(target_os = "linux", not(loom)))]
+#[cfg(all(target_os = "linux", not(leaseflake_loom)))]
 mod system {
     use super::{AtomicU32, Duration};
 
@@ -23,7 +23,7 @@ mod system {
     }
 }
 
-#[cfg(not(all(target_os = "linux", not(loom))))]
+#[cfg(not(all(target_os = "linux", not(leaseflake_loom))))]
 mod system {
     use super::{AtomicU32, Duration};
 
@@ -33,9 +33,9 @@ mod system {
     pub(crate) fn wait(word: &AtomicU32, seen: u32, span: Duration) {
         const LOOK: Duration = Duration::from_millis(20);
         if word.load(crate::sync::Ordering::Acquire) == seen {
-            #[cfg(not(loom))]
+            #[cfg(not(leaseflake_loom))]
             std::thread::sleep(span.min(LOOK));
-            #[cfg(loom)]
+            #[cfg(leaseflake_loom)]
             {
                 let _ = (span, LOOK);
                 loom::thread::yield_now();

@@ -159,9 +159,9 @@ impl Link {
         if enough(&inner.status, inner.finished) {
             return;
         }
-        #[cfg(not(loom))]
+        #[cfg(not(leaseflake_loom))]
         drop(self.changed.wait_timeout(inner, span));
-        #[cfg(loom)]
+        #[cfg(leaseflake_loom)]
         {
             let _ = span;
             drop(self.changed.wait(inner));

@@ -17,15 +17,18 @@ mod wait;
 
 pub use exit::close_at_exit;
 pub use handle::{IdGenerator, Reserved};
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(leaseflake_loom)))]
 pub(crate) use page::Page as SimPage;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(leaseflake_loom)))]
 pub(crate) use shared::Host;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(leaseflake_loom)))]
 pub(crate) use shared::KeptPage;
 pub(crate) use shared::Shared;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(leaseflake_loom)))]
 pub(crate) use slot::{Reach, Reservation, Slot as SimSlot, Want};
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(leaseflake_loom)))]
 mod tests;
+
+#[cfg(all(test, leaseflake_loom))]
+mod interleavings;

@@ -3,14 +3,16 @@
 use std::ptr::NonNull;
 
 use super::slot::{IssueLimits, RETIRED, Slot, SlotLease};
-use crate::error::{Error, ErrorCode};
+use crate::error::Error;
+#[cfg(all(unix, not(leaseflake_loom)))]
+use crate::error::ErrorCode;
 use crate::lease::state::LeaseState;
 use crate::rules::{Rule, holds};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// How many leases a page can hold before the next one needs a new page. Only touched memory
 /// costs anything.
-const SLOTS: usize = if cfg!(loom) { 4 } else { 4096 };
+const SLOTS: usize = if cfg!(leaseflake_loom) { 4 } else { 4096 };
 
 /// What parent and children share besides the slots.
 #[derive(Debug)]
@@ -50,7 +52,7 @@ pub(crate) struct Page {
 /// Where a page lives.
 enum Memory {
     /// Shared with forked children, and theirs.
-    #[cfg(all(unix, not(loom)))]
+    #[cfg(all(unix, not(leaseflake_loom)))]
     Shared { base: NonNull<libc::c_void>, length: usize },
     /// One process only: where there is no fork, and under loom.
     #[allow(dead_code)]
@@ -76,7 +78,7 @@ impl Page {
         Ok(page)
     }
 
-    #[cfg(all(unix, not(loom)))]
+    #[cfg(all(unix, not(leaseflake_loom)))]
     fn shared() -> Result<Page, Error> {
         let length = size_of::<Header>() + SLOTS * size_of::<Slot>();
         // SAFETY: a fresh anonymous mapping touches no memory that exists.
@@ -104,7 +106,7 @@ impl Page {
         Ok(Page { header, slots, memory: Memory::Shared { base, length } })
     }
 
-    #[cfg(any(not(unix), loom))]
+    #[cfg(any(not(unix), leaseflake_loom))]
     fn shared() -> Result<Page, Error> {
         Ok(Page::private())
     }
@@ -119,13 +121,13 @@ impl Page {
     }
 
     /// The slot in use, to be remembered by a thread that falls asleep.
-    #[cfg(all(test, not(loom)))]
+    #[cfg(all(test, not(leaseflake_loom)))]
     pub(crate) fn current_slot(&self) -> &Slot {
         self.current()
     }
 
     /// The fencing epoch of the lease under which a timestamp was issued here.
-    #[cfg(all(test, not(loom)))]
+    #[cfg(all(test, not(leaseflake_loom)))]
     pub(crate) fn epoch_of(&self, prefix: u64, timestamp: u64, limits: &IssueLimits) -> u64 {
         let current = self.header().current.load(Ordering::Acquire) as usize;
         (1..=current)
@@ -136,7 +138,7 @@ impl Page {
     }
 
     /// A copy as a clone of the whole machine has it.
-    #[cfg(all(test, not(loom)))]
+    #[cfg(all(test, not(leaseflake_loom)))]
     pub(crate) fn copied(&self) -> Page {
         let page = Page::shared().expect("memory for a page");
         let length = size_of::<Header>() + SLOTS * size_of::<Slot>();
@@ -209,7 +211,7 @@ impl Page {
 impl Drop for Page {
     fn drop(&mut self) {
         match self.memory {
-            #[cfg(all(unix, not(loom)))]
+            #[cfg(all(unix, not(leaseflake_loom)))]
             Memory::Shared { base, length } => {
                 // SAFETY: mapped by us with this length; nobody holds a reference into a page
                 // that is being dropped. Other processes keep their own mapping.
@@ -253,7 +255,7 @@ impl Header {
     }
 
     /// Boot time of the keeper's last attempt, in ms.
-    #[cfg(all(test, not(loom)))]
+    #[cfg(all(test, not(leaseflake_loom)))]
     pub(crate) fn stamp_ms(&self) -> u64 {
         self.stamp_ms.load(Ordering::Acquire)
     }
@@ -313,4 +315,4 @@ impl Header {
 }
 
 const _: () = assert!(RETIRED == 1 << 63);
-const _: () = assert!(cfg!(loom) || size_of::<Slot>() == 64);
+const _: () = assert!(cfg!(leaseflake_loom) || size_of::<Slot>() == 64);

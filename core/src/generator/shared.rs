@@ -36,7 +36,7 @@ pub(crate) enum Host {
     /// In this process, with a thread for its keeper.
     Process,
     /// In a simulated process of this number; the simulation drives its keeper.
-    #[cfg(test)]
+    #[cfg(all(test, not(leaseflake_loom)))]
     Simulated(u64),
 }
 
@@ -46,7 +46,7 @@ impl Host {
     pub(crate) fn generation(&self) -> u64 {
         match self {
             Host::Process => fork::generation(),
-            #[cfg(test)]
+            #[cfg(all(test, not(leaseflake_loom)))]
             Host::Simulated(number) => *number,
         }
     }
@@ -81,7 +81,7 @@ impl Shared {
     }
 
     /// The same generator as a forked child finds it: the page is shared, the keeper is not ours.
-    #[cfg(test)]
+    #[cfg(all(test, not(leaseflake_loom)))]
     pub(crate) fn forked(&self, clock: ClockSource, number: u64) -> Shared {
         let child = Shared::over(self.page_handle(), self.config.clone(), clock, Host::Simulated(number));
         let inherited = self.keeper_generation.load(Ordering::Acquire);
@@ -91,12 +91,12 @@ impl Shared {
     }
 
     /// The same generator as a clone of the whole machine finds it: nothing is shared.
-    #[cfg(test)]
+    #[cfg(all(test, not(leaseflake_loom)))]
     pub(crate) fn cloned(&self, clock: ClockSource, number: u64) -> Shared {
         Shared::over(Arc::new(self.page().copied()), self.config.clone(), clock, Host::Simulated(number))
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(leaseflake_loom)))]
     fn page_handle(&self) -> Arc<Page> {
         let page = self.page.load(Ordering::Acquire);
         // SAFETY: made by `Arc::into_raw`, and alive for as long as `self`.

@@ -212,7 +212,7 @@ impl<P: LeasePage> Keeper<P> {
     }
 
     /// The same keeper over another page: a clone of the whole machine.
-    #[cfg(test)]
+    #[cfg(all(test, not(leaseflake_loom)))]
     pub(crate) fn copied_onto(&self, page: P) -> Keeper<P> {
         Keeper {
             config: self.config.clone(),
@@ -231,7 +231,7 @@ impl<P: LeasePage> Keeper<P> {
     }
 
     /// Whether the last handle was closed.
-    #[cfg(test)]
+    #[cfg(all(test, not(leaseflake_loom)))]
     pub(crate) fn is_closing(&self) -> bool {
         self.closing.is_some()
     }
@@ -435,5 +435,5 @@ fn half_are_free(view: &DatacenterView, layout: &Layout, now_ms: i64) -> bool {
     taken * 2 <= all
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(leaseflake_loom)))]
 mod tests;
