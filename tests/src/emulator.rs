@@ -122,7 +122,9 @@ impl Table {
     /// A store on the table, by way of this endpoint.
     pub fn store_by(&self, endpoint: &str) -> DynamoDbStore {
         give_credentials();
-        DynamoDbStore::new(DynamoDbConfig::parse(&self.address_by(endpoint)).expect("a table name and an endpoint"))
+        let config = DynamoDbConfig::parse(&self.address_by(endpoint)).expect("a table name and an endpoint");
+        // The product's 2 s are for DynamoDB, not for an emulator on a machine under load.
+        DynamoDbStore::new(config.with_timeout(Duration::from_secs(60)))
     }
 
     /// Asks the emulator itself, without the product or its SDK.

@@ -42,7 +42,7 @@ fn a_worker_item_deleted_under_its_holder_stops_it_and_is_never_claimed_again() 
         other.answer("open").unwrap();
         assert_ne!(other.number("worker_id") as u32, deleted);
     }
-    let failure = scene.member().option("acquire_timeout_ms", 3_000).start().open().unwrap_err();
+    let failure = scene.member().option("acquire_timeout_ms", 10_000).start().open().unwrap_err();
     assert_eq!(failure.name, "NO_WORKER_ID", "31 of 32 are left, and all are taken: {failure:?}");
 }
 
@@ -121,7 +121,7 @@ fn what_no_retry_mends_is_said_at_once_with_the_way_out() {
     ] {
         scene.proxy.set(Fault::Pass);
         scene.proxy.set_for(operation, Fault::Error(ErrorAnswer::new(400, code, text)));
-        let failure = scene.member().option("acquire_timeout_ms", 3_000).start().open().unwrap_err();
+        let failure = scene.member().option("acquire_timeout_ms", 10_000).start().open().unwrap_err();
         assert_eq!(failure.name, name, "{failure:?}");
         assert!(failure.message.contains(hint), "{failure:?}");
     }

@@ -17,16 +17,23 @@ fn now_ms() -> i64 {
 /// A process whose clock is ahead by this much; negative is behind.
 fn off_by(scene: &Scene, clock: &ShimClock, offset_ms: i64) -> Member {
     clock.set_offset_ms(offset_ms);
-    scene.member().clock(clock).option("acquire_timeout_ms", 4_000).start()
+    scene.member().clock(clock).option("acquire_timeout_ms", 10_000).start()
 }
 
 #[test]
 fn a_process_whose_clock_is_far_off_claims_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let scene = Scene::new(PROGRAM);
-    let clock = ShimClock::create(folder.path()).unwrap();
-    for offset_ms in [HOUR_MS, -HOUR_MS, 10_000, -10_000] {
-        let failure = off_by(&scene, &clock, offset_ms).open().unwrap_err();
+    // Each by a clock of its own, so that all of them try at the same time.
+    let mut tries = [HOUR_MS, -HOUR_MS, 10_000, -10_000].map(|offset_ms| {
+        let clock = ShimClock::create(folder.path()).unwrap();
+        let mut member = off_by(&scene, &clock, offset_ms);
+        member.tell("open");
+        (offset_ms, member, clock)
+    });
+    for (offset_ms, member, _) in &mut tries {
+        let offset_ms = *offset_ms;
+        let failure = member.answer("open").unwrap_err();
         assert_eq!(failure.name, "CLOCK_UNTRUSTED", "{offset_ms}: {failure:?}");
         let side = if offset_ms > 0 { "ahead" } else { "behind" };
         assert!(failure.message.contains(side), "{offset_ms}: {failure:?}");
@@ -127,7 +134,7 @@ fn a_date_an_hour_off_stops_a_claim_but_no_holder() {
     holder.run();
     for shift_ms in [HOUR_MS, -HOUR_MS] {
         scene.proxy.set_date(DateFault::Shift(shift_ms));
-        let failure = scene.member().option("acquire_timeout_ms", 4_000).start().open().unwrap_err();
+        let failure = scene.member().option("acquire_timeout_ms", 10_000).start().open().unwrap_err();
         assert_eq!(failure.name, "CLOCK_UNTRUSTED", "{shift_ms}: {failure:?}");
         holder.wait_until("the status tells", |holder| !holder.status("clock_suspect").is_empty());
         scene.proxy.set_date(DateFault::Pass);

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 use leaseflake_tests::emulator::{CREDENTIALS, Emulator, Table};
 use leaseflake_tests::scene::Scene;
@@ -32,7 +33,13 @@ struct Ended {
 fn run(store: &str, arguments: &[&str]) -> Ended {
     let mut command = Command::new(command());
     command.args(arguments).env("LEASEFLAKE_STORE", store).env("AWS_CONFIG_FILE", "/dev/null").envs(CREDENTIALS);
-    let Output { status, stdout, stderr } = command.output().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(90);
+    let mut ended = command.output().unwrap();
+    // STORE_UNAVAILABLE: an emulator on a machine under load may be slower than DynamoDB.
+    while ended.status.code() == Some(10) && Instant::now() < deadline {
+        ended = command.output().unwrap();
+    }
+    let Output { status, stdout, stderr } = ended;
     let text = format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
     Ended { code: status.code(), text }
 }

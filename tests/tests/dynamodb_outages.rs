@@ -82,7 +82,8 @@ fn nothing_is_issued_at_or_past_the_ceiling_that_was_confirmed() {
 #[test]
 fn a_heartbeat_whose_answer_is_lost_keeps_the_lease() {
     let scene = Scene::new(PROGRAM);
-    let mut member = scene.member().lease(8_000).start();
+    let builder = scene.member().option("lease_ttl_ms", 60_000).option("heartbeat_interval_ms", 500);
+    let mut member = builder.option("safety_margin_ms", 3_000).start();
     member.open().unwrap();
     member.run();
     for round in 1..=3 {

@@ -49,7 +49,7 @@ pub fn of_40_processes_32_get_a_worker_id_each_and_8_are_told_that_there_is_none
     let member = || {
         // The leases outlast the test on any machine; the losers wait long enough for the slowest.
         let builder = registry.member().option("datacenter_id", 0).option("lease_ttl_ms", 600_000);
-        builder.option("acquire_timeout_ms", 15_000).start()
+        builder.option("acquire_timeout_ms", 30_000).start()
     };
     let mut members: Vec<Member> = (0..40).map(|_| member()).collect();
     let (open, refused) = open_all(&mut members);
