@@ -133,3 +133,16 @@ fn a_page_that_is_full_of_leases_is_followed_by_another_one() {
         newest = taken.first;
     }
 }
+
+#[test]
+fn a_reservation_ahead_of_the_clock_is_held_against_the_ceiling_by_its_own_timestamp() {
+    let clock = FakeClock::at_ms(START_MS);
+    let shared = generator(Options::new().layout("53-1-1-8"), &clock);
+    open_window(&shared, 1, START_MS, START_MS + 3);
+    for ahead_ms in 0..3 {
+        let taken = shared.reserve(Want::Exactly(256), 10).expect("below the ceiling");
+        assert_eq!(shared.wall_ms_of(&taken), START_MS + ahead_ms);
+    }
+    // The clock is still below the ceiling; the ID would not be.
+    assert_eq!(shared.reserve(Want::Exactly(1), 10), Err(Refusal::Suspended));
+}
