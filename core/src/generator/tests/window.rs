@@ -1,10 +1,14 @@
 //! The window, the slots and the waits, case by case.
 
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use crate::DEFAULT_EPOCH_MS;
+use crate::clock::Clock;
 use crate::generator::KeptPage;
 use crate::generator::slot::{Reach, Refusal, Want};
+use crate::generator::wait;
 use crate::lease::keeper::LeasePage;
 use crate::options::Options;
 use crate::testing::{FakeClock, generator, open_window};
@@ -145,4 +149,34 @@ fn a_reservation_ahead_of_the_clock_is_held_against_the_ceiling_by_its_own_times
     }
     // The clock is still below the ceiling; the ID would not be.
     assert_eq!(shared.reserve(Want::Exactly(1), 10), Err(Refusal::Suspended));
+}
+
+/// A machine that puts the waiter to sleep for 50 ms while it looks at the boot clock again.
+#[derive(Debug)]
+struct Drowsy {
+    passed_ns: AtomicU64,
+    looks: AtomicU64,
+}
+
+impl Clock for Drowsy {
+    fn wall_ns(&self) -> i64 {
+        START_MS * 1_000_000 + self.passed_ns.load(SeqCst) as i64
+    }
+
+    fn boot_ns(&self) -> u64 {
+        if self.looks.fetch_add(1, SeqCst) == 1 {
+            self.passed_ns.fetch_add(50_000_000, SeqCst);
+        }
+        self.passed_ns.load(SeqCst)
+    }
+
+    fn sleep(&self, span: Duration) {
+        self.passed_ns.fetch_add(span.as_nanos() as u64 / 2, SeqCst);
+    }
+}
+
+#[test]
+fn a_waiter_put_to_sleep_between_its_two_looks_does_not_take_the_clock_for_stuck() {
+    let clock = Drowsy { passed_ns: AtomicU64::new(0), looks: AtomicU64::new(0) };
+    assert_eq!(wait::until(&clock, START_MS + 5, 10, true), Ok(()));
 }
