@@ -143,7 +143,7 @@ impl Shared {
     }
 
     /// Takes IDs; they may be returned once the clock reaches them.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn reserve(self: &Arc<Self>, want: Want, max_wait_ms: u64) -> Result<Reservation, Refusal> {
         if !holds(Rule::ReserveBeforeWait) {
             return self.take_after_waiting(want, max_wait_ms);
@@ -154,7 +154,7 @@ impl Shared {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn try_reserve(&self, want: Want, max_wait: u64) -> Result<Reservation, Refusal> {
         let now = self.clock.wall_ms() - self.config.layout.epoch_ms();
         if now < 0 {

@@ -229,7 +229,7 @@ impl Slot {
     }
 
     /// Takes IDs: one compare-and-swap that decides alone. An error changes nothing.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn reserve(&self, want: Want, reach: &Reach, limits: &IssueLimits) -> Result<Reservation, Refusal> {
         let bits = limits.sequence_bits;
         let mask = limits.per_ms() - 1;
