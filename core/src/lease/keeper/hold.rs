@@ -72,11 +72,29 @@ impl<P: LeasePage> Keeper<P> {
         held.clamp(self.config.lease_ttl_ms, self.config.lease_ttl_max_ms.max(self.config.lease_ttl_ms))
     }
 
+    /// The next write on a lease that we hold: only if nobody has written since.
+    fn write_on(&self, lease: &Lease, lease_expiry_ts: i64, renewal_id: String) -> LeaseWrite {
+        LeaseWrite {
+            datacenter_id: lease.datacenter_id,
+            expected_epoch: lease.fencing_epoch,
+            expected_version: lease.version,
+            expired_before: None,
+            next: LeaseRecord {
+                worker_id: lease.worker_id,
+                instance_id: self.instance_id.clone(),
+                ip_address: self.ip_address.clone(),
+                lease_expiry_ts,
+                fencing_epoch: lease.fencing_epoch,
+                version: lease.version + 1,
+                renewal_id,
+            },
+        }
+    }
+
     fn heartbeat(&mut self, now: Now, random: &mut dyn Random) -> Flight {
         let renewal_id = random.renewal_id();
         let may_grow = self.free_looked.is_some_and(|(_, half_free)| half_free);
         let base = self.trust.bounded(now);
-        let (instance_id, ip_address) = (self.instance_id.clone(), self.ip_address.clone());
         let wanted = self.lease.as_ref().map_or(0, |lease| self.wanted_length(lease, now));
         let Some(lease) = &mut self.lease else { unreachable!("only a holder sends heartbeats") };
         if may_grow {
@@ -84,21 +102,9 @@ impl<P: LeasePage> Keeper<P> {
         }
         lease.unconfirmed.push(renewal_id.clone());
         let expiry = base.saturating_add(lease.length_ms);
-        let write = LeaseWrite {
-            datacenter_id: lease.datacenter_id,
-            expected_epoch: lease.fencing_epoch,
-            expected_version: lease.version,
-            expired_before: None,
-            next: LeaseRecord {
-                worker_id: lease.worker_id,
-                instance_id,
-                ip_address,
-                lease_expiry_ts: if holds(Rule::MonotoneExpiry) { expiry.max(lease.expiry_ms) } else { expiry },
-                fencing_epoch: lease.fencing_epoch,
-                version: lease.version + 1,
-                renewal_id,
-            },
-        };
+        let expiry = if holds(Rule::MonotoneExpiry) { expiry.max(lease.expiry_ms) } else { expiry };
+        let lease = lease.clone();
+        let write = self.write_on(&lease, expiry, renewal_id);
         if !holds(Rule::ConfirmedCeilings) {
             self.page.raise(self.ceiling_of(write.next.lease_expiry_ts), self.trust.cap_ms(), 0);
         }
@@ -202,21 +208,7 @@ impl<P: LeasePage> Keeper<P> {
         // One past the newest that was issued under this lease; the floor if nothing was.
         let past_newest = newest_ms.saturating_add(1).max(lease.floor_ms);
         let expiry = if holds(Rule::MinAtRelease) { lease.expiry_ms.min(past_newest) } else { now.wall_ms };
-        let write = LeaseWrite {
-            datacenter_id: lease.datacenter_id,
-            expected_epoch: lease.fencing_epoch,
-            expected_version: lease.version,
-            expired_before: None,
-            next: LeaseRecord {
-                worker_id: lease.worker_id,
-                instance_id: self.instance_id.clone(),
-                ip_address: self.ip_address.clone(),
-                lease_expiry_ts: expiry.max(0),
-                fencing_epoch: lease.fencing_epoch,
-                version: lease.version + 1,
-                renewal_id: String::new(),
-            },
-        };
+        let write = self.write_on(lease, expiry.max(0), String::new());
         self.send(now, Flight::Release(write))
     }
 
