@@ -187,15 +187,23 @@ impl IdGenerator {
         explain::code(&self.shared, code, self.max_wait_ms)
     }
 
-    #[inline]
+    #[inline(always)]
     fn next(&self, max_wait_ms: u64) -> Result<Id, Refusal> {
+        if !self.closed.load(Ordering::Relaxed)
+            && let Some(bits) = self.shared.take_now()
+        {
+            return Ok(Id::from_issued(bits));
+        }
+        self.next_or_wait(max_wait_ms)
+    }
+
+    #[cold]
+    fn next_or_wait(&self, max_wait_ms: u64) -> Result<Id, Refusal> {
         let reservation = self.reserve(Want::Exactly(1), max_wait_ms)?;
         self.shared.wait_for(&reservation, max_wait_ms)?;
         Ok(Id::from_issued(reservation.first_bits(&self.shared.limits)))
     }
 
-    // The whole path in one piece: a result that goes through memory costs as much as the clock.
-    #[inline(always)]
     fn reserve(&self, want: Want, max_wait_ms: u64) -> Result<Reservation, Refusal> {
         if self.closed.load(Ordering::Relaxed) {
             return Err(Refusal::Closed);

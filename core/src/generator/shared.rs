@@ -142,6 +142,14 @@ impl Shared {
         self.keeper_generation.load(Ordering::Acquire) == self.host.generation()
     }
 
+    /// The bits of one ID where nothing has to be waited for, skipped or counted.
+    #[inline(always)]
+    pub(crate) fn take_now(&self) -> Option<u64> {
+        // Before the epoch this is a number that no slot is at.
+        let now = (self.clock.wall_ms() - self.config.layout.epoch_ms()) as u64;
+        self.page().current().take_now(now, &self.limits).map(|(_, bits)| bits)
+    }
+
     /// Takes IDs; they may be returned once the clock reaches them.
     #[inline(always)]
     pub(crate) fn reserve(self: &Arc<Self>, want: Want, max_wait_ms: u64) -> Result<Reservation, Refusal> {
@@ -231,7 +239,7 @@ impl Shared {
     #[cold]
     fn wait_long(&self, reservation: &Reservation, max_wait_ms: u64) -> Result<(), Refusal> {
         self.page().header().waits.fetch_add(1, Ordering::Relaxed);
-        wait::until(self.clock.get(), self.wall_ms_of(reservation), max_wait_ms, reservation.opened)
+        wait::until(self.clock.get(), self.wall_ms_of(reservation), max_wait_ms, reservation.place(&self.limits))
     }
 
     /// The timestamp of a reservation, in ms since the Unix epoch.
