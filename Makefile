@@ -107,8 +107,9 @@ prove-model: ## the lease protocol, exhausted in large worlds, and what breaks t
 
 .PHONY: prove-sim
 PROVE += prove-sim
-prove-sim: ## a thousand simulated days of 32 processes under faults, on the real code
-	LEASEFLAKE_SIM_SEEDS=1000 $(CARGO_TEST) -p leaseflake --lib sim -- --nocapture
+prove-sim: emulator ## a thousand simulated days of 32 processes under faults, on the real code
+	LEASEFLAKE_SIM_SEEDS=1000 LEASEFLAKE_SIM_SEEDS_SQLITE=20 LEASEFLAKE_SIM_SEEDS_DYNAMODB=20 \
+		tests/emulators/with-dynoxide $(CARGO_TEST) -p leaseflake --features dynamodb --lib sim -- --nocapture
 
 .PHONY: prove-mutants
 PROVE += prove-mutants
@@ -150,7 +151,7 @@ emulator: ## build the DynamoDB emulator of the tests: tests/emulators/target/ci
 .PHONY: test-dynamodb
 TESTS += test-dynamodb
 test-dynamodb: emulator ## the registry of a fleet, on two emulators; the templates of deploy/aws
-	$(CARGO_TEST) -p leaseflake --features dynamodb --lib dynamodb
+	tests/emulators/with-dynoxide $(CARGO_TEST) -p leaseflake --features dynamodb --lib dynamodb
 	cargo build --locked --profile ci -p leaseflake-cli
 	$(CARGO_TEST) -p leaseflake-tests --features emulator --test 'dynamodb_*'
 	tests/emulators/with-ministack $(CARGO_TEST) -p leaseflake-tests --features emulator --test 'dynamodb_*'

@@ -8,11 +8,20 @@ use crate::lease::store::memory::{MemoryRegistry, MemoryStore};
 
 const DAY: Scenario = Scenario { processes: 32, hours: 24, fault_every_ms: 60_000, issue_every_ms: 20_000 };
 
-fn seeds(most: u64) -> Vec<u64> {
-    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
+/// The same for an hour, for registries that take their time.
+#[cfg(any(feature = "sqlite", feature = "dynamodb"))]
+const HOUR: Scenario = Scenario { processes: 32, hours: 1, fault_every_ms: 15_000, issue_every_ms: 5_000 };
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text}: not a number")))
+}
+
+/// The one that `LEASEFLAKE_SIM_SEED` names, to see it again; else 1 to the number that the
+/// variable holds.
+fn seeds(variable: &str, usual: u64) -> Vec<u64> {
     match number("LEASEFLAKE_SIM_SEED") {
         Some(seed) => vec![seed],
-        None => (1..=number("LEASEFLAKE_SIM_SEEDS").unwrap_or(most)).collect(),
+        None => (1..=number(variable).unwrap_or(usual)).collect(),
     }
 }
 
@@ -42,7 +51,7 @@ fn run(scenario: Scenario, seeds: Vec<u64>, store: impl Fn(u64) -> Box<dyn Lease
         }
     });
     let (runs, total) = *total.lock().expect("total");
-    println!("simulation: {runs} seeds, {total:?}");
+    println!("simulation of {} h: {runs} seeds, {total:?}", scenario.hours);
     let failures = failures.lock().expect("failures");
     assert!(failures.is_empty(), "{} seeds failed: {:#?}", failures.len(), failures.iter().take(5).collect::<Vec<_>>());
     assert!(total.ids > 0 && total.faults > 0, "a run without IDs or faults proves nothing");
@@ -50,5 +59,35 @@ fn run(scenario: Scenario, seeds: Vec<u64>, store: impl Fn(u64) -> Box<dyn Lease
 
 #[test]
 fn sim_of_32_processes_for_a_day_repeats_nothing_and_recovers() {
-    run(DAY, seeds(20), |_| Box::new(MemoryStore::new(Arc::new(Mutex::new(MemoryRegistry::new())), "simulated")));
+    run(DAY, seeds("LEASEFLAKE_SIM_SEEDS", 20), |_| {
+        Box::new(MemoryStore::new(Arc::new(Mutex::new(MemoryRegistry::new())), "simulated"))
+    });
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn sim_of_an_hour_over_sqlite_repeats_nothing_and_recovers() {
+    // Where there is one, a folder in memory: a disk's patience is not what this is about.
+    let memory = std::path::Path::new("/dev/shm");
+    let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    let folder = folder.expect("a folder");
+    run(HOUR, seeds("LEASEFLAKE_SIM_SEEDS_SQLITE", 3), |seed| {
+        Box::new(crate::lease::store::sqlite::SqliteStore::new(folder.path().join(format!("{seed}.db"))))
+    });
+}
+
+/// Wants `LEASEFLAKE_TEST_ENDPOINT`, the address of an emulator.
+#[cfg(feature = "dynamodb")]
+#[test]
+fn sim_of_an_hour_over_dynamodb_repeats_nothing_and_recovers() {
+    use crate::lease::store::dynamodb::{DynamoDbConfig, DynamoDbStore};
+
+    let endpoint = std::env::var("LEASEFLAKE_TEST_ENDPOINT").expect("LEASEFLAKE_TEST_ENDPOINT names an emulator");
+    let run_id = std::process::id();
+    run(HOUR, seeds("LEASEFLAKE_SIM_SEEDS_DYNAMODB", 2), |seed| {
+        let address = format!("leaseflake-sim-{run_id}-{seed}?endpoint={endpoint}&region=us-east-1");
+        let mut store = DynamoDbStore::new(DynamoDbConfig::parse(&address).expect("an address"));
+        store.create_table().expect("a table");
+        Box::new(store)
+    });
 }

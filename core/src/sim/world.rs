@@ -22,6 +22,10 @@ const TIMEOUT_MS: u64 = 2_000;
 /// Without an answer for this long, a keeper may have to believe a clock that stepped.
 const SILENCE_MS: u64 = 25_000;
 
+/// How long clocks are right and nobody stands still before the faults end: longer than the
+/// longest pause and the largest step.
+const CALM_MS: u64 = 720_000;
+
 /// What a run is made of.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scenario {
@@ -148,8 +152,9 @@ impl<'a> World<'a> {
     pub(super) fn run(mut self) -> Result<Outcome, String> {
         let faults_ms = self.scenario.hours * 3_600_000;
         let end_ms = self.now_ms + faults_ms;
-        // Clocks come right before the rest does: what a fast clock claimed must run out first.
-        self.run_until(end_ms - faults_ms / 8)?;
+        // Clocks come right before the rest does, and pauses end: what a fast clock claimed must
+        // run out first.
+        self.run_until(end_ms - (faults_ms / 8).max(CALM_MS))?;
         self.clock_faults = false;
         self.machines.fill(0);
         self.run_until(end_ms)?;
@@ -323,9 +328,7 @@ impl<'a> World<'a> {
     fn arrive(&mut self, process: usize, call: u64, answer_ms: Option<u64>, request: &Call) {
         let Call::Store(request) = request else { unreachable!("the simulation names its datacenters") };
         let mut answer = self.registry.call(request);
-        if self.dated {
-            answer.date_ms = Some(self.true_ms() / 1000 * 1000);
-        }
+        answer.date_ms = self.dated.then(|| self.true_ms() / 1000 * 1000);
         if let (Some(delay), false) = (answer_ms, self.outage) {
             let sent = self.sent[&call];
             self.after(delay, Happening::Answered { process, call, sent, answer: Box::new(answer) });
