@@ -116,6 +116,11 @@ PROVE += prove-mutants
 prove-mutants: ## the tests notice when a rule that keeps IDs unique is off
 	scripts/mutants
 
+.PHONY: prove-fuzz
+PROVE += prove-fuzz
+prove-fuzz: ## a minute of fuzzing for each parser of outside input
+	scripts/fuzz
+
 .PHONY: bench
 bench: ## the budget table, measured: text, and JSON in bench/results
 	cargo run --locked --release --manifest-path bench/Cargo.toml

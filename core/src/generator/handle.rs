@@ -68,19 +68,8 @@ impl IdGenerator {
         loop {
             let now = handle.shared.clock.now();
             match handle.shared.link().opening(now, deadline_ms) {
-                Opening::Ready(result) => {
-                    return result.map(|()| handle);
-                }
-                Opening::Pending => {
-                    let left = Duration::from_millis(deadline_ms.saturating_sub(now.boot_ms).clamp(1, 1000));
-                    handle.shared.link().wait(left, |status, finished| {
-                        finished || status.state == crate::LeaseState::Active || status.last_error.is_some()
-                    });
-                    // An error that a retry may mend is no reason to spin.
-                    if handle.shared.link().status().last_error.is_some() {
-                        std::thread::sleep(left.min(Duration::from_millis(2)));
-                    }
-                }
+                Opening::Ready(result) => return result.map(|()| handle),
+                Opening::Pending => handle.shared.link().wait_for_opening(now, deadline_ms),
             }
         }
     }

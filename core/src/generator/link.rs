@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::clock::Now;
 use crate::error::{Error, ErrorCode};
 use crate::lease::state::{KeeperStatus, LeaseState, StateChange};
-use crate::sync::{Condvar, Mutex, lock};
+use crate::sync::{Condvar, Mutex, MutexGuard, lock};
 
 /// What handles and keeper tell each other. Belongs to one process: a forked child makes its own.
 pub(crate) struct Link {
@@ -102,6 +102,14 @@ impl Link {
         opening(&lock(&self.inner), now, deadline_ms)
     }
 
+    /// Waits for a change while an `open` is not done, until its time is over.
+    pub(crate) fn wait_for_opening(&self, now: Now, deadline_ms: u64) {
+        let inner = lock(&self.inner);
+        if matches!(opening(&inner, now, deadline_ms), Opening::Pending) {
+            self.wait_changed(inner, Duration::from_millis(deadline_ms.saturating_sub(now.boot_ms)));
+        }
+    }
+
     /// The same, and to be woken when that may have changed.
     pub(crate) fn poll_opening(&self, now: Now, deadline_ms: u64, waker: &Waker) -> Opening {
         let mut inner = lock(&self.inner);
@@ -156,9 +164,12 @@ impl Link {
     /// Waits for a change, at most this long.
     pub(crate) fn wait(&self, span: Duration, enough: impl Fn(&KeeperStatus, bool) -> bool) {
         let inner = lock(&self.inner);
-        if enough(&inner.status, inner.finished) {
-            return;
+        if !enough(&inner.status, inner.finished) {
+            self.wait_changed(inner, span);
         }
+    }
+
+    fn wait_changed(&self, inner: MutexGuard<'_, Inner>, span: Duration) {
         #[cfg(not(leaseflake_loom))]
         drop(self.changed.wait_timeout(inner, span));
         #[cfg(leaseflake_loom)]

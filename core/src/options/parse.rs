@@ -89,7 +89,9 @@ fn number(name: &str, text: &str) -> Result<u64, Error> {
 }
 
 fn epoch(text: &str) -> Result<Layout, Error> {
-    let epoch_ms = text.parse::<i64>().map_err(|_| {
+    // As strict as the other numbers: `parse` would take a plus sign.
+    let digits = text.strip_prefix('-').unwrap_or(text).bytes().all(|byte| byte.is_ascii_digit());
+    let epoch_ms = digits.then(|| text.parse::<i64>().ok()).flatten().ok_or_else(|| {
         Error::invalid("epoch_ms", text, "an integer: milliseconds since 1970-01-01T00:00:00Z, not in the future")
     })?;
     Layout::default().with_epoch_ms(epoch_ms)
