@@ -86,10 +86,23 @@ impl IdGenerator {
     /// `CLOCK_BACKWARDS` when the clock went away from them: they are burned.
     #[doc(hidden)]
     pub fn time_left(&self, reserved: &Reserved) -> Result<Option<Duration>, Error> {
-        let at_ns = self.shared.wall_ms_of(&reserved.reservation).saturating_mul(1_000_000);
-        let left = at_ns.saturating_sub(self.shared.clock.get().wall_ns());
+        self.left_until(self.shared.wall_ms_of(&reserved.reservation)).map_err(|refusal| self.explain(refusal))
+    }
+
+    /// As [`time_left`](IdGenerator::time_left), of a reserved ID, for callers that keep the number alone.
+    ///
+    /// # Errors
+    ///
+    /// As `time_left`.
+    #[doc(hidden)]
+    pub fn time_left_of(&self, id: Id) -> Result<Option<Duration>, ErrorCode> {
+        self.left_until(self.decode(id).timestamp_ms).map_err(Refusal::code)
+    }
+
+    fn left_until(&self, at_ms: i64) -> Result<Option<Duration>, Refusal> {
+        let left = at_ms.saturating_mul(1_000_000).saturating_sub(self.shared.clock.get().wall_ns());
         if left > (self.max_wait_ms as i64 + 1) * 1_000_000 {
-            return Err(self.explain(Refusal::ClockBackwards));
+            return Err(Refusal::ClockBackwards);
         }
         Ok((left > 0).then(|| Duration::from_nanos(left as u64)))
     }
