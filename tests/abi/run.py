@@ -33,8 +33,15 @@ class Failed(Exception):
 def run(*command, **options):
     """Runs a command; gives its output, or fails with it."""
     command = [str(part) for part in command]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=DEADLINE,
-                          errors="replace", **options)
+    done = subprocess.run(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=DEADLINE,
+        errors="replace",
+        **options,
+    )
     if done.returncode != 0:
         raise Failed("%s\ngave %d:\n%s" % (" ".join(command), done.returncode, done.stdout))
     return done.stdout
@@ -51,8 +58,13 @@ def compilers(language):
     found = [[name] for name in names if shutil.which(name)]
     for newer in range(25, 16, -1):  # A library that has std::format.
         if language == "c++" and shutil.which("clang++-%d" % newer):
-            probe = subprocess.run(["clang++-%d" % newer, "-stdlib=libc++", "-std=c++20", "-x", "c++", "-E", "-"],
-                                   input="#include <format>\n", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
+            probe = subprocess.run(
+                ["clang++-%d" % newer, "-stdlib=libc++", "-std=c++20", "-x", "c++", "-E", "-"],
+                input="#include <format>\n",
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
             if probe.returncode == 0:
                 found.append(["clang++-%d" % newer, "-stdlib=libc++"])
                 break
@@ -66,8 +78,24 @@ def compilers(language):
 def compile_program(source, out, libraries, *more, compiler=None):
     language = "c++" if source.suffix == ".cpp" else "c"
     compiler = compiler or (["c++", "-std=c++17"] if language == "c++" else ["cc", "-std=gnu11"])
-    run(*compiler, "-g", "-O1", *WARNINGS, "-I", PREFIX / "include", "-I", BUILD, "-o", out, source, *libraries, *more,
-        "-lpthread", "-ldl", "-lm")
+    run(
+        *compiler,
+        "-g",
+        "-O1",
+        *WARNINGS,
+        "-I",
+        PREFIX / "include",
+        "-I",
+        BUILD,
+        "-o",
+        out,
+        source,
+        *libraries,
+        *more,
+        "-lpthread",
+        "-ldl",
+        "-lm",
+    )
     return out
 
 
@@ -85,24 +113,45 @@ def headers_alone():
     """Each header alone and twice, in every standard, under every compiler."""
     twice = '#include "%s"\n#include "%s"\nint main(void) { return 0; }\n'
     count = 0
-    for language, header, standards in (("c", "leaseflake.h", ["c99", "c11", "c17"]),
-                                        ("c++", "leaseflake.h", ["c++11", "c++17", "c++20"]),
-                                        ("c++", "leaseflake.hpp", ["c++17", "c++20"])):
+    for language, header, standards in (
+        ("c", "leaseflake.h", ["c99", "c11", "c17"]),
+        ("c++", "leaseflake.h", ["c++11", "c++17", "c++20"]),
+        ("c++", "leaseflake.hpp", ["c++17", "c++20"]),
+    ):
         for compiler in compilers(language):
             for standard in standards:
-                run(*compiler, "-std=" + standard, *WARNINGS, "-Wshadow", "-Wconversion", "-I", ROOT / "include", "-fsyntax-only",
-                    "-x", language, "-", input=twice % (header, header))
+                run(
+                    *compiler,
+                    "-std=" + standard,
+                    *WARNINGS,
+                    "-Wshadow",
+                    "-Wconversion",
+                    "-I",
+                    ROOT / "include",
+                    "-fsyntax-only",
+                    "-x",
+                    language,
+                    "-",
+                    input=twice % (header, header),
+                )
                 count += 1
     # What a header says it needs is said, not a screen of errors.
-    old = subprocess.run(["c++", "-std=c++14", "-I", ROOT / "include", "-fsyntax-only", "-x", "c++", "-"],
-                         input='#include "leaseflake.hpp"\n', stderr=subprocess.PIPE, text=True)
+    old = subprocess.run(
+        ["c++", "-std=c++14", "-I", ROOT / "include", "-fsyntax-only", "-x", "c++", "-"],
+        input='#include "leaseflake.hpp"\n',
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     if old.returncode == 0 or "needs C++17" not in old.stderr:
         raise Failed("leaseflake.hpp does not say that it needs C++17")
     # A code that nobody looks at is warned of.
     for compiler in compilers("c"):
-        careless = subprocess.run([*compiler, "-Werror", "-I", ROOT / "include", "-c", "-o", os.devnull, "-x", "c", "-"],
-                                  input='#include "leaseflake.h"\nvoid f(leaseflake_generator_t *g, int64_t *i) { leaseflake_next_id(g, i); }\n',
-                                  stderr=subprocess.PIPE, text=True)
+        careless = subprocess.run(
+            [*compiler, "-Werror", "-I", ROOT / "include", "-c", "-o", os.devnull, "-x", "c", "-"],
+            input='#include "leaseflake.h"\nvoid f(leaseflake_generator_t *g, int64_t *i) { leaseflake_next_id(g, i); }\n',
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         if careless.returncode == 0 or "unused" not in careless.stderr:
             raise Failed("a code of leaseflake_next_id() that is dropped is not warned of")
     return "%d compilations" % count
@@ -112,8 +161,10 @@ def exported(*command):
     symbols = sorted({line.split()[-1] for line in run(*command).splitlines() if len(line.split()) >= 3})
     expected = (ROOT / "ffi/symbols.txt").read_text().split()
     if symbols != expected:
-        raise Failed("%s exports %s beyond ffi/symbols.txt and lacks %s" % (
-            command[-1], sorted(set(symbols) - set(expected))[:20], sorted(set(expected) - set(symbols))))
+        raise Failed(
+            "%s exports %s beyond ffi/symbols.txt and lacks %s"
+            % (command[-1], sorted(set(symbols) - set(expected))[:20], sorted(set(expected) - set(symbols)))
+        )
     return len(symbols)
 
 
@@ -179,11 +230,14 @@ def beside_rust():
     """The static library beside another one that was made by Rust."""
     (BUILD / "other.rs").write_text(
         '#[unsafe(no_mangle)]\npub extern "C" fn other_sum(n: u32) -> u32 {\n'
-        "    std::panic::catch_unwind(|| (0..n).map(|x| x.to_string()).collect::<Vec<_>>().len() as u32).unwrap_or(0)\n}\n")
+        "    std::panic::catch_unwind(|| (0..n).map(|x| x.to_string()).collect::<Vec<_>>().len() as u32).unwrap_or(0)\n}\n"
+    )
     (BUILD / "beside.c").write_text(
         '#include "%s/check.h"\nextern uint32_t other_sum(uint32_t);\nint main(void) {\n    int64_t id = 0;\n'
         '    leaseflake_generator_t *ids = open_with("memory:beside");\n    CHECK(other_sum(5) == 5);\n'
-        "    CHECK_CODE(LEASEFLAKE_OK, leaseflake_next_id(ids, &id));\n    leaseflake_free(ids);\n    return 0;\n}\n" % HERE)
+        "    CHECK_CODE(LEASEFLAKE_OK, leaseflake_next_id(ids, &id));\n    leaseflake_free(ids);\n    return 0;\n}\n"
+        % HERE
+    )
     run("rustc", "--edition", "2024", "--crate-type", "staticlib", "-O", "-o", BUILD / "libother.a", BUILD / "other.rs")
     for order in ([*STATIC, BUILD / "libother.a"], [BUILD / "libother.a", *STATIC]):
         run_program(compile_program(BUILD / "beside.c", BUILD / "beside", order))
@@ -224,8 +278,15 @@ def valgrind():
         if os.environ.get("CI") == "true":
             raise Failed("CI needs valgrind")
         return "skipped: no valgrind"
-    checker = ["valgrind", "--quiet", "--leak-check=full", "--show-leak-kinds=definite,indirect",
-               "--errors-for-leak-kinds=definite,indirect", "--error-exitcode=24", "--fair-sched=yes"]
+    checker = [
+        "valgrind",
+        "--quiet",
+        "--leak-check=full",
+        "--show-leak-kinds=definite,indirect",
+        "--errors-for-leak-kinds=definite,indirect",
+        "--error-exitcode=24",
+        "--fair-sched=yes",
+    ]
     for name, arguments in (("leaks", ["1000"]), ("basics", [])):
         program = compile_program(HERE / (name + ".c"), BUILD / (name + "-valgrind"), PLAIN)
         run_program(program, *arguments, before=checker)
@@ -239,12 +300,26 @@ def examples():
     shutil.copytree(PREFIX, moved, symlinks=True)
     pkg = environment(PKG_CONFIG_PATH=moved / "lib/pkgconfig")
     flags = run("pkg-config", "--cflags", "--libs", "leaseflake", env=pkg).split()
-    static = [flag for flag in run("pkg-config", "--static", "--libs-only-l", "leaseflake", env=pkg).split() if flag != "-lleaseflake"]
+    static = [
+        flag
+        for flag in run("pkg-config", "--static", "--libs-only-l", "leaseflake", env=pkg).split()
+        if flag != "-lleaseflake"
+    ]
     for language, compiler, source in (("c", ["cc", "-std=c99"], "main.c"), ("cpp", ["c++", "-std=c++17"], "main.cpp")):
         folder = ROOT / "examples" / language
         programs = [BUILD / ("example-" + language), BUILD / ("example-static-" + language)]
         run(*compiler, *WARNINGS, "-o", programs[0], folder / source, *flags, "-Wl,-rpath,%s" % (moved / "lib"))
-        run(*compiler, *WARNINGS, "-o", programs[1], folder / source, "-I", moved / "include", moved / "lib/libleaseflake.a", *static)
+        run(
+            *compiler,
+            *WARNINGS,
+            "-o",
+            programs[1],
+            folder / source,
+            "-I",
+            moved / "include",
+            moved / "lib/libleaseflake.a",
+            *static,
+        )
         cmake = BUILD / ("cmake-" + language)
         shutil.rmtree(cmake, ignore_errors=True)
         run("cmake", "-S", folder, "-B", cmake, "-DCMAKE_PREFIX_PATH=%s" % moved)
@@ -259,14 +334,27 @@ def examples():
             made = [int(line.split()[0]) for line in out.splitlines()]
             if len(made) != 5 or made != sorted(set(made)):
                 raise Failed("%s printed %s" % (program, out))
-            without = subprocess.run([str(program)], env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            without = subprocess.run([str(program)], env=environment(), capture_output=True, text=True)
             if without.returncode != 1 or "INVALID_ARGUMENT" not in without.stderr or "store" not in without.stderr:
                 raise Failed("%s without a store: %d %s" % (program, without.returncode, without.stderr))
     return "8 programs"
 
 
-STEPS = [headers_alone, symbols, vectors, programs, wrapper, every_code, own_sqlite, beside_rust, dynamic, exit_gives_back,
-         examples, address_sanitizer, valgrind]
+STEPS = [
+    headers_alone,
+    symbols,
+    vectors,
+    programs,
+    wrapper,
+    every_code,
+    own_sqlite,
+    beside_rust,
+    dynamic,
+    exit_gives_back,
+    examples,
+    address_sanitizer,
+    valgrind,
+]
 
 
 def main():

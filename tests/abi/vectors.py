@@ -32,23 +32,45 @@ def main():
     texts = [case["text"] for case in ids["text_failures"] if "\0" not in case["text"]]
     layout_texts = [case["text"] for case in layouts["text_failures"] if case["text"] and "\0" not in case["text"]]
     out = [
-        array("struct valid_id valid_ids", [
-            "{{%s, %s}, INT64_C(%s), %s, {INT64_C(%s), %d, %d, %d}}" % (
-                widths(case["layout"]), "INT64_C(%s)" % case["epoch_ms"], case["id"], c_text(case["id"]),
-                case["timestamp_ms"], case["datacenter_id"], case["worker_id"], case["sequence"])
-            for case in ids["valid"]]),
+        array(
+            "struct valid_id valid_ids",
+            [
+                "{{%s, %s}, INT64_C(%s), %s, {INT64_C(%s), %d, %d, %d}}"
+                % (
+                    widths(case["layout"]),
+                    "INT64_C(%s)" % case["epoch_ms"],
+                    case["id"],
+                    c_text(case["id"]),
+                    case["timestamp_ms"],
+                    case["datacenter_id"],
+                    case["worker_id"],
+                    case["sequence"],
+                )
+                for case in ids["valid"]
+            ],
+        ),
         array("char *const bad_id_texts", [c_text(text) for text in texts]),
-        array("int64_t bad_ids", [
-            "INT64_MIN" if case["number"] == str(-2**63) else "INT64_C(%s)" % case["number"]
-            for case in ids["number_failures"]]),
-        array("leaseflake_layout_t good_layouts", [
-            "{%s, INT64_C(%s)}" % (widths(case["layout"]), case["epoch_ms"]) for case in layouts["valid"]]),
+        array(
+            "int64_t bad_ids",
+            [
+                "INT64_MIN" if case["number"] == str(-(2**63)) else "INT64_C(%s)" % case["number"]
+                for case in ids["number_failures"]
+            ],
+        ),
+        array(
+            "leaseflake_layout_t good_layouts",
+            ["{%s, INT64_C(%s)}" % (widths(case["layout"]), case["epoch_ms"]) for case in layouts["valid"]],
+        ),
         array("char *const bad_layout_texts", [c_text(text) for text in layout_texts]),
-        array("struct widths bad_widths", [
-            "{{%s}}" % ", ".join(str(width) for width in case["widths"]) for case in layouts["width_failures"]]),
+        array(
+            "struct widths bad_widths",
+            ["{{%s}}" % ", ".join(str(width) for width in case["widths"]) for case in layouts["width_failures"]],
+        ),
         array("char *const bad_epochs", [c_text(str(case["epoch_ms"])) for case in layouts["epoch_failures"]]),
-        array("struct code codes", [
-            '{%d, "%s", %d}' % (case["code"], case["name"], case["retryable"]) for case in errors["errors"]]),
+        array(
+            "struct code codes",
+            ['{%d, "%s", %d}' % (case["code"], case["name"], case["retryable"]) for case in errors["errors"]],
+        ),
     ]
     pathlib.Path(sys.argv[1]).write_text("/* Written by vectors.py. */\n" + "\n".join(out), encoding="utf-8")
 

@@ -23,16 +23,16 @@ MAX_ID = 2**63 - 1
 # (widths timestamp-datacenter-worker-sequence, epoch in ms). All add up to 63.
 LAYOUTS = [
     ((41, 5, 5, 12), DEFAULT_EPOCH_MS),  # the default
-    ((41, 5, 5, 12), 0),                 # counting from 1970
-    ((41, 5, 5, 12), 1288834974657),     # an epoch that is no round number
-    ((41, 0, 10, 12), 1288834974657),    # no datacenter
+    ((41, 5, 5, 12), 0),  # counting from 1970
+    ((41, 5, 5, 12), 1288834974657),  # an epoch that is no round number
+    ((41, 0, 10, 12), 1288834974657),  # no datacenter
     ((41, 10, 0, 12), DEFAULT_EPOCH_MS),  # no worker
     ((42, 3, 10, 8), DEFAULT_EPOCH_MS),  # few IDs in a millisecond: a batch is smaller than 1000
     ((39, 4, 8, 12), 1577836800000),
     ((33, 5, 5, 20), DEFAULT_EPOCH_MS),  # many IDs in a millisecond
     ((41, 0, 0, 22), DEFAULT_EPOCH_MS),  # one generator alone, the longest sequence
     ((32, 10, 10, 11), DEFAULT_EPOCH_MS),  # the shortest timestamp
-    ((61, 0, 1, 1), DEFAULT_EPOCH_MS),   # the longest timestamp, the shortest sequence
+    ((61, 0, 1, 1), DEFAULT_EPOCH_MS),  # the longest timestamp, the shortest sequence
     ((61, 1, 0, 1), 0),
 ]
 
@@ -86,7 +86,7 @@ def valid_ids():
         most = (2**t - 1, 2**d - 1, 2**w - 1, 2**s - 1)
 
         def add(why, since, datacenter, worker, sequence):
-            found.append(vector(why, widths, epoch_ms, since, datacenter, worker, sequence))
+            found.append(vector(why, widths, epoch_ms, since, datacenter, worker, sequence))  # noqa: B023 (called in its turn)
 
         add("the smallest ID", 0, 0, 0, 1)
         add("every field at its maximum", *most)
@@ -122,10 +122,17 @@ def valid_ids():
         ("the largest ID of all", MAX_ID),
     ]:
         t, d, w, s = default[0]
-        found.append(vector(
-            why, default[0], default[1],
-            number // 2**(d + w + s), number // 2**(w + s) % 2**d, number // 2**s % 2**w, number % 2**s,
-        ))
+        found.append(
+            vector(
+                why,
+                default[0],
+                default[1],
+                number // 2 ** (d + w + s),
+                number // 2 ** (w + s) % 2**d,
+                number // 2**s % 2**w,
+                number % 2**s,
+            )
+        )
     return found
 
 
@@ -171,7 +178,7 @@ ID_TEXT_FAILURES = [
     ("another suffix of a language", "1L"),
     ("not a number", "NaN"),
     ("infinity", "Infinity"),
-    ("quotes", "\"1\""),
+    ("quotes", '"1"'),
     ("NUL after a digit", "1\u0000"),
     ("NUL before a digit", "\u00001"),
     ("NUL alone", "\u0000"),
@@ -188,8 +195,12 @@ ID_TEXT_FAILURES = [
 def id_number_failures():
     return [
         {"why": why, "number": str(number)}
-        for why, number in [("zero", 0), ("minus one", -1), ("a negative default ID", -4194304000000),
-                            ("the smallest 64-bit number", -2**63)]
+        for why, number in [
+            ("zero", 0),
+            ("minus one", -1),
+            ("a negative default ID", -4194304000000),
+            ("the smallest 64-bit number", -(2**63)),
+        ]
     ]
 
 
@@ -197,16 +208,18 @@ def encode_failures():
     found = []
 
     def add(why, code, widths, epoch_ms, timestamp_ms, datacenter, worker, sequence):
-        found.append({
-            "why": why,
-            "layout": text_of(widths),
-            "epoch_ms": str(epoch_ms),
-            "timestamp_ms": str(timestamp_ms),
-            "datacenter_id": datacenter,
-            "worker_id": worker,
-            "sequence": sequence,
-            "code": code,
-        })
+        found.append(
+            {
+                "why": why,
+                "layout": text_of(widths),
+                "epoch_ms": str(epoch_ms),
+                "timestamp_ms": str(timestamp_ms),
+                "datacenter_id": datacenter,
+                "worker_id": worker,
+                "sequence": sequence,
+                "code": code,
+            }
+        )
 
     for widths, epoch_ms in LAYOUTS:
         t, d, w, s = widths
@@ -219,7 +232,7 @@ def encode_failures():
     widths, epoch_ms = LAYOUTS[0]
     largest = 2**32 - 1
     add("the largest 64-bit timestamp", 22, widths, epoch_ms, 2**63 - 1, 0, 0, 1)
-    add("the smallest 64-bit timestamp", 22, widths, epoch_ms, -2**63, 0, 0, 1)
+    add("the smallest 64-bit timestamp", 22, widths, epoch_ms, -(2**63), 0, 0, 1)
     add("1970", 22, widths, epoch_ms, 0, 0, 0, 1)
     add("the largest 32-bit datacenter", 1, widths, epoch_ms, epoch_ms + 1, largest, 0, 0)
     add("the largest 32-bit worker", 1, widths, epoch_ms, epoch_ms + 1, 0, largest, 0)
@@ -233,22 +246,24 @@ def valid_layouts():
     for widths, epoch_ms in LAYOUTS:
         t, d, w, s = widths
         assert sum(widths) == 63
-        found.append({
-            "layout": text_of(widths),
-            "timestamp_bits": t,
-            "datacenter_bits": d,
-            "worker_bits": w,
-            "sequence_bits": s,
-            "epoch_ms": str(epoch_ms),
-            "max_timestamp": str(2**t - 1),
-            "last_ms": str(epoch_ms + 2**t - 1),
-            "last_utc": utc(epoch_ms + 2**t - 1),
-            "max_datacenter_id": 2**d - 1,
-            "max_worker_id": 2**w - 1,
-            "max_sequence": 2**s - 1,
-            "ids_per_second": 2**s * 1000,
-            "max_batch": min(1000, 2**s),
-        })
+        found.append(
+            {
+                "layout": text_of(widths),
+                "timestamp_bits": t,
+                "datacenter_bits": d,
+                "worker_bits": w,
+                "sequence_bits": s,
+                "epoch_ms": str(epoch_ms),
+                "max_timestamp": str(2**t - 1),
+                "last_ms": str(epoch_ms + 2**t - 1),
+                "last_utc": utc(epoch_ms + 2**t - 1),
+                "max_datacenter_id": 2**d - 1,
+                "max_worker_id": 2**w - 1,
+                "max_sequence": 2**s - 1,
+                "ids_per_second": 2**s * 1000,
+                "max_batch": min(1000, 2**s),
+            }
+        )
     return found
 
 
@@ -304,7 +319,7 @@ LAYOUT_WIDTH_FAILURES = [
 # Refused with INVALID_ARGUMENT, whatever the layout.
 EPOCH_FAILURES = [
     ("before 1970", -1),
-    ("the smallest 64-bit number", -2**63),
+    ("the smallest 64-bit number", -(2**63)),
     ("the year 2100, in the future", 4102444800000),
     ("microseconds instead of milliseconds", DEFAULT_EPOCH_MS * 1000),
     ("the largest 64-bit number", 2**63 - 1),
@@ -392,8 +407,10 @@ def main(arguments):
         if not same:
             stale.append(name)
     if stale:
-        sys.exit("tests/vectors: %s differ from what generate.py computes; run tests/vectors/generate.py "
-                 "and look at the difference" % ", ".join(stale))
+        sys.exit(
+            "tests/vectors: %s differ from what generate.py computes; run tests/vectors/generate.py "
+            "and look at the difference" % ", ".join(stale)
+        )
 
 
 if __name__ == "__main__":

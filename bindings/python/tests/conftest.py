@@ -111,9 +111,7 @@ class MovedClock:
 def clock_shim(tmp_path_factory):
     library = tmp_path_factory.mktemp("shim") / "clockshim.so"
     source = ROOT / "tests" / "shim" / "clockshim.c"
-    subprocess.run(
-        [os.environ.get("CC", "cc"), "-O2", "-fPIC", "-shared", "-o", library, source, "-ldl"], check=True
-    )
+    subprocess.run([os.environ.get("CC", "cc"), "-O2", "-fPIC", "-shared", "-o", library, source, "-ldl"], check=True)
     return library
 
 

@@ -60,7 +60,7 @@ def test_errors_of_opening_come_out_of_the_await(tmp_path):
         with pytest.raises(leaseflake.InvalidArgumentError):
             await IdGenerator.open_async()
         with pytest.raises(leaseflake.StoreError):
-            async with IdGenerator.open_async(store=f"sqlite:/dev/null/folder.db", acquire_timeout_ms=100):
+            async with IdGenerator.open_async(store="sqlite:/dev/null/folder.db", acquire_timeout_ms=100):
                 raise AssertionError("it cannot be open")
 
     run(main)

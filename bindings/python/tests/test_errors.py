@@ -6,11 +6,7 @@ import leaseflake
 import pytest
 from leaseflake import LeaseflakeError
 
-ALL = [
-    value
-    for value in vars(leaseflake).values()
-    if isinstance(value, type) and issubclass(value, Exception)
-]
+ALL = [value for value in vars(leaseflake).values() if isinstance(value, type) and issubclass(value, Exception)]
 
 
 def test_the_base_is_the_base_of_all():

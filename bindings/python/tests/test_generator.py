@@ -1,7 +1,8 @@
 """One generator in one process: IDs, batches, texts, options, status, closing."""
 
 import copy
-import os
+import itertools
+import pathlib
 import pickle
 import time
 
@@ -15,7 +16,7 @@ def test_ids_increase_and_are_positive_63_bit_numbers(ids):
     numbers = [ids.next_id() for _ in range(20_000)]
     assert all(type(number) is int for number in numbers[:3])
     assert all(0 < number < 2**63 for number in numbers)
-    assert all(before < after for before, after in zip(numbers, numbers[1:], strict=False))
+    assert all(before < after for before, after in itertools.pairwise(numbers))
 
 
 def test_the_time_in_an_id_is_now(ids):
@@ -197,7 +198,7 @@ def test_a_layout_object_brings_its_epoch(tmp_path):
 
 def test_a_registry_that_cannot_be_opened_is_named(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(leaseflake.StoreError, match="registry.db"):
+    with pytest.raises(leaseflake.StoreError, match=r"registry\.db"):
         IdGenerator(store=f"sqlite:{tmp_path}/file/registry.db", acquire_timeout_ms=300)
 
 
@@ -227,7 +228,6 @@ def test_all_32_worker_ids_taken_is_no_worker_id(registry):
 
 def test_the_names_of_the_options_are_the_core_s():
     assert "store" in leaseflake.OPTION_NAMES
-    stub = os.path.join(os.path.dirname(leaseflake.__file__), "_leaseflake.pyi")
-    text = open(stub).read()
+    text = (pathlib.Path(leaseflake.__file__).parent / "_leaseflake.pyi").read_text()
     for name in leaseflake.OPTION_NAMES:
         assert text.count(f"        {name}: ") == 2, f"{name} is missing in the stub"

@@ -1,6 +1,7 @@
 """What a generator must not do to its interpreter: hold the GIL, hold up signals, hold up the exit."""
 
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -261,7 +262,7 @@ def test_ctrl_c_ends_a_program_at_once(registry):
 def test_the_keeper_is_no_thread_of_python(ids):
     ids.next_id()
     assert all("leaseflake" not in thread.name for thread in threading.enumerate())
-    names = {open(f"/proc/self/task/{task}/comm").read().strip() for task in os.listdir("/proc/self/task")}
+    names = {comm.read_text().strip() for comm in pathlib.Path("/proc/self/task").glob("*/comm")}
     assert "leaseflake-keep" in names
 
 

@@ -19,7 +19,9 @@ SDIST = os.environ.get("LEASEFLAKE_SDIST")
 BUILD_DEADLINE = 1800
 
 needs_wheel = pytest.mark.skipif(not WHEEL, reason="LEASEFLAKE_WHEEL names no wheel")
-needs_sdist = pytest.mark.skipif(not SDIST, reason="LEASEFLAKE_SDIST names no sdist: it is built once, not for each Python")
+needs_sdist = pytest.mark.skipif(
+    not SDIST, reason="LEASEFLAKE_SDIST names no sdist: it is built once, not for each Python"
+)
 
 
 def clean(*arguments, cwd, **environment):

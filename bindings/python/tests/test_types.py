@@ -148,7 +148,13 @@ def test_the_service_gives_its_worker_id_back_on_sigterm(tmp_path, registry):
 
 
 def test_mistakes_are_type_errors(tmp_path, mypy_cache):
-    mistakes = ["IdGenerator(stoer=1)", "IdGenerator('memory:')", "IdGenerator().next_id(1)", "Layout(5)", "decode(1.5)"]
+    mistakes = [
+        "IdGenerator(stoer=1)",
+        "IdGenerator('memory:')",
+        "IdGenerator().next_id(1)",
+        "Layout(5)",
+        "decode(1.5)",
+    ]
     program = tmp_path / "program.py"
     program.write_text("\n".join(["from leaseflake import IdGenerator, Layout, decode", *mistakes]))
     ran = subprocess.run(

@@ -1,6 +1,6 @@
 """The Python package as a member of the fleet: see ../PROTOCOL.md.
 
-    python member.py
+python member.py
 """
 
 import array
@@ -162,11 +162,11 @@ class Member:
 
     def issue(self, count):
         generator = self.opened()
-        return self.issued(([generator.next_id()] for _ in range(count)))
+        return self.issued([generator.next_id()] for _ in range(count))
 
     def batch(self, size, count):
         generator = self.opened()
-        return self.issued((generator.next_batch(size) for _ in range(count)))
+        return self.issued(generator.next_batch(size) for _ in range(count))
 
     def fill(self, count):
         generator = self.opened()

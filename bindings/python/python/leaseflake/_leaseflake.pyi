@@ -3,28 +3,27 @@
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Final, NoReturn, Self, final
-
-from typing_extensions import Buffer
+from typing import Final, NoReturn, Self, final
 
 import numpy
 import numpy.typing
+from typing_extensions import Buffer
 
 from .awaiting import OpenedLater
 from .listening import Listener
 from .records import IdParts, StateChange, Status
 
 __all__ = [
+    "OPTION_NAMES",
     "Closing",
-    "Opening",
-    "close_at_exit",
-    "interpreter_exits",
     "IdGenerator",
     "Layout",
-    "decode",
+    "Opening",
     "Watcher",
-    "OPTION_NAMES",
     "__version__",
+    "close_at_exit",
+    "decode",
+    "interpreter_exits",
 ]
 
 __version__: Final[str]
@@ -142,6 +141,7 @@ class Layout:
     def __getnewargs__(self) -> tuple[str, int]: ...
 
 def decode(id: int | str, /) -> IdParts: ...
+
 @final
 class Opening:
     def poll(self) -> IdGenerator | None: ...

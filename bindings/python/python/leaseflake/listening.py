@@ -26,9 +26,7 @@ class Listener:
     It ends by itself when the generator is closed. In a forked child it goes on.
     """
 
-    def __init__(
-        self, watcher: Watcher, callback: Callable[[StateChange], object], seen: int
-    ) -> None:
+    def __init__(self, watcher: Watcher, callback: Callable[[StateChange], object], seen: int) -> None:
         if not callable(callback):
             raise TypeError(f"callback: {callback!r} cannot be called")
         self._watcher = watcher
@@ -39,9 +37,7 @@ class Listener:
         _listeners.add(self)
 
     def _start(self) -> None:
-        self._thread = threading.Thread(
-            target=self._listen, name="leaseflake-listen", daemon=True
-        )
+        self._thread = threading.Thread(target=self._listen, name="leaseflake-listen", daemon=True)
         self._thread.start()
 
     def _listen(self) -> None:
@@ -55,9 +51,7 @@ class Listener:
                 try:
                     self._callback(change)
                 except Exception:
-                    logging.getLogger("leaseflake").exception(
-                        "a listener to changes of state failed"
-                    )
+                    logging.getLogger("leaseflake").exception("a listener to changes of state failed")
                 if change.after == "closed":
                     return
 
