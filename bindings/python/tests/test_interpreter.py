@@ -239,7 +239,9 @@ def test_ctrl_c_ends_a_program_at_once(registry):
         [
             sys.executable,
             "-c",
-            "import sys, leaseflake\n"
+            "import signal, sys, leaseflake\n"
+            # Shells have what they start in the background ignore it.
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
             "with leaseflake.IdGenerator(store=sys.argv[1]) as ids:\n"
             "    print('ready', flush=True)\n"
             "    for number in ids: pass\n",
