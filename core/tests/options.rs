@@ -29,7 +29,7 @@ fn a_bad_value_is_refused_by_name_and_value_and_what_is_allowed() {
         ("max_wait_ms", "10.5", "integer"),
         ("max_wait_ms", "+10", "integer"),
         ("sequence_jitter", "99999999999999999999", "integer"),
-        ("layout", "41-5-5", "63"),
+        ("layout", "41-5-5", "four widths"),
         ("layout", "41-5-5-13", "63"),
         ("epoch_ms", "4102444800000", "future"),
         ("epoch_ms", "+5", "integer"),
