@@ -103,8 +103,8 @@ impl<P: LeasePage> Keeper<P> {
         lease.unconfirmed.push(renewal_id.clone());
         let expiry = base.saturating_add(lease.length_ms);
         let expiry = if holds(Rule::MonotoneExpiry) { expiry.max(lease.expiry_ms) } else { expiry };
-        let lease = lease.clone();
-        let write = self.write_on(&lease, expiry, renewal_id);
+        let Some(lease) = &self.lease else { unreachable!("as above") };
+        let write = self.write_on(lease, expiry, renewal_id);
         if !holds(Rule::ConfirmedCeilings) {
             self.page.raise(self.ceiling_of(write.next.lease_expiry_ts), self.trust.cap_ms(), 0);
         }
