@@ -192,6 +192,16 @@ package-python: ## the Python wheel for this machine, and the sdist: dist/
 	bindings/python/scripts/build wheel release dist
 	bindings/python/scripts/build sdist release dist
 
+.PHONY: test-java
+TESTS += test-java
+test-java: ## the Java library: its JAR, on the oldest and the newest JDK here, in a project of its own
+	bindings/java/scripts/test
+
+.PHONY: package-java
+PACKAGES += package-java
+package-java: ## the JARs, with the library of this machine: dist/
+	bindings/java/scripts/build release dist
+
 .PHONY: prove
 prove: setup ## the long evidence behind docs/safety.md
 	@scripts/run-parts $(PROVE)

@@ -45,15 +45,6 @@ pub extern "system" fn Java_io_leaseflake_Native_errorTable<'local>(
     })
 }
 
-/// Closes every generator of the process within 300 ms, as a normal exit does.
-#[unsafe(no_mangle)]
-pub extern "system" fn Java_io_leaseflake_Native_closeAtExit<'local>(env: EnvUnowned<'local>, class: JClass<'local>) {
-    call(env, class, |_| {
-        leaseflake::close_at_exit();
-        Ok(())
-    });
-}
-
 /// For the benchmark: what a call costs that does nothing.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_leaseflake_Native_nothing(_env: EnvUnowned<'_>, _class: JClass<'_>) -> jlong {

@@ -20,8 +20,6 @@ final class Native {
 
     static native String[] errorTable();
 
-    static native void closeAtExit();
-
     static native long open(String[] namesAndValues);
 
     static native long share(long handle);

@@ -47,9 +47,7 @@ final class NativeLibrary {
                 String place = find(Platform.current());
                 String version = Native.version();
                 if (!version.equals(Native.VERSION)) {
-                    throw new UnsatisfiedLinkError("leaseflake: the native library " + place + " is of version " + version
-                            + ", and the classes are of version " + Native.VERSION
-                            + ": take both from the same release");
+                    throw otherVersion(place, version);
                 }
                 loaded = true;
                 return;
@@ -196,9 +194,16 @@ final class NativeLibrary {
         return String.valueOf(error.getMessage()).contains("already loaded in another classloader");
     }
 
+    static UnsatisfiedLinkError otherVersion(String place, String version) {
+        return failure("the native library " + place + " is of version " + version + ", and the classes are of version "
+                + Native.VERSION + ": take both from the same release", null);
+    }
+
     private static UnsatisfiedLinkError failure(String message, Throwable cause) {
         UnsatisfiedLinkError error = new UnsatisfiedLinkError("leaseflake: " + message);
-        error.initCause(cause);
+        if (cause != null) {
+            error.initCause(cause);
+        }
         return error;
     }
 }
