@@ -155,12 +155,13 @@ emulator: ## build the DynamoDB emulator of the tests: tests/emulators/target/ci
 	cargo build --locked --profile ci --manifest-path tests/emulators/Cargo.toml
 
 .PHONY: test-dynamodb
+DYNAMODB_SUITES := $(CARGO_TEST) -p leaseflake-tests --features emulator --test 'dynamodb_*'
 TESTS += test-dynamodb
 test-dynamodb: emulator ## the registry of a fleet, on two emulators; the templates of deploy/aws
 	tests/emulators/with-dynoxide $(CARGO_TEST) -p leaseflake --features dynamodb --lib dynamodb
 	cargo build --locked --profile ci -p leaseflake-cli
-	$(CARGO_TEST) -p leaseflake-tests --features emulator --test 'dynamodb_*'
-	tests/emulators/with-ministack $(CARGO_TEST) -p leaseflake-tests --features emulator --test 'dynamodb_*'
+	$(DYNAMODB_SUITES) --no-run
+	scripts/side-by-side "$(DYNAMODB_SUITES)" "tests/emulators/with-ministack $(DYNAMODB_SUITES)"
 	deploy/aws/lint
 
 .PHONY: test-node
