@@ -195,8 +195,12 @@ package-python: ## the Python wheel for this machine, and the sdist: dist/
 
 .PHONY: test-java
 TESTS += test-java
-test-java: ## the Java library: its JAR, on the oldest and the newest JDK here, in a project of its own
+JAVA_WORK := $(abspath $(or $(CARGO_TARGET_DIR),target))/java
+JAVA_VERSION = $(shell sed -nE "/^\[workspace.package\]/,/^version/s/^version = \"(.*)\"/\1/p" Cargo.toml)
+test-java: emulator ## the Java library: its JAR, on the oldest and the newest JDK here, in a project of its own
 	bindings/java/scripts/test
+	tests/fleet/java/build $(JAVA_WORK)/leaseflake-$(JAVA_VERSION).jar $(JAVA_WORK)/fleet
+	$(FLEET) --seed 5 --minutes 0.3 --processes 6 --target-ids 100000 --program $(JAVA_WORK)/fleet/member
 
 .PHONY: package-java
 PACKAGES += package-java
