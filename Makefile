@@ -1,5 +1,5 @@
 # Every target is a line or two; what is longer is a script in scripts/.
-# A part adds itself to TESTS, PROVE or PACKAGES in its own section.
+# A part adds itself to TESTS, PROVE, BENCHES or PACKAGES in its own section.
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -10,6 +10,7 @@ PREFIX ?= /usr/local
 CARGO_TEST := cargo test --locked --profile ci
 TESTS :=
 PROVE :=
+BENCHES :=
 PACKAGES :=
 
 .PHONY: help
@@ -122,8 +123,9 @@ PROVE += prove-fuzz
 prove-fuzz: ## a minute of fuzzing for each parser of outside input
 	scripts/fuzz
 
-.PHONY: bench
-bench: ## the budget table, measured: text, and JSON in bench/results
+.PHONY: bench-core
+BENCHES += bench-core
+bench-core: ## the core's part of the budget table: bench/results/core.json
 	cargo run --locked --release --manifest-path bench/Cargo.toml
 
 .PHONY: test-c
@@ -140,6 +142,11 @@ test-c: emulator ## the C ABI, its headers and its package, from the side of C a
 	tests/abi/run.py $(ABI_WORK)
 	$(MAKE) --no-print-directory -C tests/fleet/c PREFIX=$(ABI_WORK)/prefix OUT=$(ABI_WORK)/fleet-c
 	$(FLEET) --seed 4 --minutes 0.3 --processes 6 --children 2 --target-ids 100000 --program $(ABI_WORK)/fleet-c
+
+.PHONY: bench-c
+BENCHES += bench-c
+bench-c: ## the C library measured, also beside Rust: a table, and bench/results/c.json
+	bench/c/run
 
 .PHONY: header
 header: ## write include/leaseflake.h and ffi/symbols.txt from ffi/src
@@ -172,6 +179,7 @@ test-node: emulator ## the Node.js package: its packed tarballs, installed into 
 		--program 'node tests/fleet/node/member.mjs $(or $(CARGO_TARGET_DIR),target)/node/consumer'
 
 .PHONY: bench-node
+BENCHES += bench-node
 bench-node: ## the Node.js package measured, beside others: a table, and bench/results/node.json
 	bench/node/run
 
@@ -186,6 +194,11 @@ test-python: emulator ## the Python package: its built wheel, in empty environme
 	bindings/python/scripts/test
 	$(FLEET) --seed 4 --minutes 0.3 --processes 6 --children 2 --target-ids 100000 \
 		--program '.venv/python/bin/python -P tests/fleet/python/member.py'
+
+.PHONY: bench-python
+BENCHES += bench-python
+bench-python: ## the Python package measured, beside others: a table, and bench/results/python.json
+	bench/python/run
 
 .PHONY: package-python
 PACKAGES += package-python
@@ -210,6 +223,10 @@ package-java: ## the JARs, with the library of this machine: dist/
 .PHONY: prove
 prove: setup ## the long evidence behind docs/safety.md
 	@scripts/run-parts $(PROVE)
+
+.PHONY: bench
+bench: ## the budget table, measured, in every language: text, and JSON in bench/results
+	@GO_ON=yes scripts/run-parts $(BENCHES)
 
 .PHONY: package
 package: ## everything that users install, into dist/

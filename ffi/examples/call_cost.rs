@@ -1,7 +1,8 @@
 //! What one `leaseflake_next_id()` costs beside `next_id()` in Rust, as a ratio measured in one run.
 //!
 //! `call_cost LIBRARY [ROUNDS]`, built with `--release`, as is the library; `make bench-c` does all of it. On a layout with 20
-//! sequence bits, so that the limit of a millisecond is out of the way.
+//! sequence bits, so that the limit of a millisecond is out of the way. Each line that it prints is a name, a unit and the
+//! numbers of all rounds, between tabs.
 
 use std::ffi::{CStr, CString, c_void};
 use std::hint::black_box;
@@ -68,8 +69,7 @@ fn main() {
     }
     let rust = IdGenerator::open(Options::new()).expect("open");
     let c = Library::load(&library);
-    let mut ratios = Vec::new();
-    let (mut best_rust, mut best_c) = (f64::MAX, f64::MAX);
+    let (mut of_rust, mut of_c) = (Vec::new(), Vec::new());
     for round in 0..=rounds {
         let rust_ns = nanoseconds_per_call(|| {
             black_box(rust.next_id().expect("an ID"));
@@ -82,18 +82,19 @@ fn main() {
         });
         // The first round warms up.
         if round > 0 {
-            ratios.push(c_ns / rust_ns);
-            best_rust = best_rust.min(rust_ns);
-            best_c = best_c.min(c_ns);
+            of_rust.push(rust_ns);
+            of_c.push(c_ns);
         }
     }
-    ratios.sort_by(f64::total_cmp);
-    println!(
-        "next_id: Rust {best_rust:.1} ns, C {best_c:.1} ns (best of {rounds} rounds), ratio {:.3}; ratio of each round: median \
-         {:.3}, middle half from {:.3} to {:.3}",
-        best_c / best_rust,
-        ratios[ratios.len() / 2],
-        ratios[ratios.len() / 4],
-        ratios[ratios.len() * 3 / 4]
-    );
+    let best = |rounds: &[f64]| rounds.iter().copied().fold(f64::MAX, f64::min);
+    let ratios: Vec<f64> = of_c.iter().zip(&of_rust).map(|(c, rust)| c / rust).collect();
+    // Noise only ever makes a round worse, so what each costs by itself is its best round.
+    row("leaseflake_next_id() / next_id() in Rust", "ratio", &[best(&of_c) / best(&of_rust)]);
+    row("... round by round", "ratio", &ratios);
+    row("next_id() in Rust", "ns", &of_rust);
+}
+
+fn row(what: &str, unit: &str, rounds: &[f64]) {
+    let numbers: Vec<String> = rounds.iter().map(|number| format!("{number:.4}")).collect();
+    println!("{what}\t{unit}\t{}", numbers.join(" "));
 }

@@ -4,6 +4,8 @@
 //! records, asyncio and listeners. Everything that knows about IDs and leases is in the core.
 
 mod awaited;
+#[cfg(feature = "bench")]
+mod bench;
 mod bounded;
 mod errors;
 mod exit;
@@ -22,6 +24,9 @@ use pyo3::prelude::*;
 mod _leaseflake {
     #[pymodule_export]
     use super::awaited::{Closing, Opening};
+    #[cfg(feature = "bench")]
+    #[pymodule_export]
+    use super::bench::{_nothing, _read_clock};
     #[pymodule_export]
     use super::exit::{close_at_exit, interpreter_exits};
     #[pymodule_export]
