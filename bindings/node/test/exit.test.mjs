@@ -18,6 +18,7 @@ for (const [how, code] of [
   ['listening', 0],
   ['process.exit', 0],
   ['while-closing', 0],
+  ['process.exit-while-closing', 0],
   ['sigterm', 0],
   ['uncaught', 1],
 ]) {

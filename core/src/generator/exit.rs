@@ -34,19 +34,19 @@ pub(crate) fn wait_for_end(shared: &Arc<Shared>, timeout: Duration) {
     }
 }
 
-/// Closes all generators of this process, together within the given time.
+/// Closes all generators of this process, together within the given time; those whose close has
+/// begun elsewhere are waited for, too. A second call waits no longer than the first one would have.
 pub(crate) fn close_all(timeout: Duration) {
-    let open = table().all();
-    for (_, shared) in &open {
+    let generators = table().all();
+    for shared in &generators {
         shared.retire();
         tell_to_end(shared, timeout);
     }
-    let mut left = timeout;
-    for (_, shared) in &open {
+    for shared in &generators {
         if shared.owns_keeper() {
-            let before = shared.clock.now().boot_ms;
-            wait_for_end(shared, left);
-            left = left.saturating_sub(Duration::from_millis(shared.clock.now().boot_ms - before));
+            let gives_up_at = shared.link().closing().unwrap_or(0);
+            let left = gives_up_at.saturating_sub(shared.clock.now().boot_ms);
+            wait_for_end(shared, Duration::from_millis(left).min(timeout));
         }
     }
 }

@@ -22,6 +22,10 @@ switch (how) {
   case 'while-closing':
     void ids.close();
     break;
+  case 'process.exit-while-closing':
+    void ids.close();
+    process.exit(0);
+    break;
   case 'sigterm':
     process.once('SIGTERM', async () => {
       await ids.close();
