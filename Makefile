@@ -220,6 +220,19 @@ PACKAGES += package-java
 package-java: ## the JARs, with the library of this machine: dist/
 	bindings/java/scripts/build release dist
 
+# Not among TESTS yet: its steps have not passed from start to end in one run.
+.PHONY: test-server
+test-server: emulator ## the gRPC service: over the wire, as processes, by its clients; in the fleet; what deploys it
+	$(CARGO_TEST) -p leaseflake-proto
+	$(CARGO_TEST) -p leaseflake-server
+	cargo build --locked --profile ci -p leaseflake-cli
+	examples/grpc/test
+	deploy/kubernetes/lint
+
+.PHONY: proto
+proto: ## write server/src/generated from server/proto
+	LEASEFLAKE_WRITE_GENERATED=1 $(CARGO_TEST) -p leaseflake-proto
+
 .PHONY: prove
 prove: setup ## the long evidence behind docs/safety.md
 	@scripts/run-parts $(PROVE)

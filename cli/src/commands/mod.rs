@@ -5,6 +5,8 @@ mod decode;
 mod doctor;
 mod generate;
 mod registry;
+#[cfg(feature = "server")]
+mod serve;
 
 use clap::Subcommand;
 
@@ -13,6 +15,8 @@ use crate::failure::Failure;
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Generate(Box<generate::Generate>),
+    #[cfg(feature = "server")]
+    Serve(Box<serve::Serve>),
     Decode(decode::Decode),
     Registry(registry::Registry),
     Doctor(doctor::Doctor),
@@ -23,6 +27,8 @@ impl Command {
     pub(crate) fn run(self) -> Result<(), Failure> {
         match self {
             Command::Generate(command) => command.run(),
+            #[cfg(feature = "server")]
+            Command::Serve(command) => command.run(),
             Command::Decode(command) => command.run(),
             Command::Registry(command) => command.run(),
             Command::Doctor(command) => command.run(),

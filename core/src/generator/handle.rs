@@ -13,7 +13,7 @@ use super::process::table;
 use super::shared::{Host, Shared};
 use super::slot::{Refusal, Reservation, Want};
 use super::table::Key;
-use super::{exit, explain, keep, timer};
+use super::{exit, explain, keep};
 use crate::clock::ClockSource;
 use crate::error::Error;
 use crate::id::Id;
@@ -211,9 +211,7 @@ impl IdGenerator {
     /// As [`next_id`](IdGenerator::next_id).
     pub async fn next_id_async(&self) -> Result<Id, Error> {
         let reserved = self.reserve_ids(1)?;
-        while let Some(left) = self.time_left(&reserved)? {
-            timer::sleep(left).await;
-        }
+        self.wait_async(&reserved).await?;
         Ok(self.first_of(&reserved))
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::IdGenerator;
 use crate::error::{Error, ErrorCode};
 use crate::generator::slot::{Refusal, Reservation, Want};
+use crate::generator::timer;
 use crate::id::Id;
 
 /// IDs that are taken already, and the time from which they may be used; dropping it burns them.
@@ -105,6 +106,19 @@ impl IdGenerator {
             return Err(Refusal::ClockBackwards);
         }
         Ok((left > 0).then(|| Duration::from_nanos(left as u64)))
+    }
+
+    /// Waits until reserved IDs may be used, without blocking the thread. Needs no particular runtime.
+    ///
+    /// # Errors
+    ///
+    /// As [`time_left`](IdGenerator::time_left).
+    #[doc(hidden)]
+    pub async fn wait_async(&self, reserved: &Reserved) -> Result<(), Error> {
+        while let Some(left) = self.time_left(reserved)? {
+            timer::sleep(left).await;
+        }
+        Ok(())
     }
 
     /// The reserved IDs, whose time has come.

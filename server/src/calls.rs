@@ -1,0 +1,167 @@
+//! What is done about every ID call, whatever it answers: it is counted and timed, has a deadline, takes
+//! its place among those under way, and a panic in it is an answer like any other.
+
+use std::any::Any;
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::{HeaderMap, Response};
+use http_body::{Frame, SizeHint};
+use leaseflake::{Error, ErrorCode};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tonic::body::Body;
+use tonic::{Code, Status};
+
+use crate::answer;
+use crate::metrics::{Method, Metrics};
+
+/// The calls under way.
+pub(crate) struct Calls {
+    metrics: Arc<Metrics>,
+    places: Arc<Semaphore>,
+    most: u32,
+    timeout: Duration,
+}
+
+impl Calls {
+    pub(crate) fn new(metrics: Arc<Metrics>, most: u32, timeout: Duration) -> Calls {
+        Calls { metrics, places: Arc::new(Semaphore::new(most as usize)), most, timeout }
+    }
+
+    /// Makes a call of this method.
+    pub(crate) async fn make(
+        &self,
+        method: Method,
+        headers: &HeaderMap,
+        call: impl Future<Output = Result<Response<Body>, Infallible>>,
+    ) -> Response<Body> {
+        let began = Instant::now();
+        let response = match Arc::clone(&self.places).try_acquire_owned() {
+            // A slow reader keeps its place until it has read all.
+            Ok(place) => self.in_time(headers, call).await.map(|body| Body::new(Held { body, _place: place })),
+            Err(_) => answer::overloaded(self.most).into_http(),
+        };
+        self.metrics.answered(method, code_of(&response), began.elapsed());
+        response
+    }
+
+    async fn in_time(
+        &self,
+        headers: &HeaderMap,
+        call: impl Future<Output = Result<Response<Body>, Infallible>>,
+    ) -> Response<Body> {
+        let limit = deadline(headers).map_or(self.timeout, |asked| asked.min(self.timeout));
+        match tokio::time::timeout(limit, caught(call)).await {
+            Ok(Ok(Ok(response))) => response,
+            Ok(Ok(Err(never))) => match never {},
+            Ok(Err(panic)) => answer::status(&panic_error(&*panic), None).into_http(),
+            Err(_) => answer::too_late(limit).into_http(),
+        }
+    }
+
+    /// How many calls are under way.
+    pub(crate) fn under_way(&self) -> usize {
+        self.most as usize - self.places.available_permits()
+    }
+}
+
+/// The code of an answer: in the head where there is no message, else the message says that all is well.
+pub(crate) fn code_of(response: &Response<Body>) -> Code {
+    response.headers().get(Status::GRPC_STATUS).map_or(Code::Ok, |code| Code::from_bytes(code.as_bytes()))
+}
+
+async fn caught<T>(call: impl Future<Output = T>) -> Result<T, Box<dyn Any + Send>> {
+    let mut call = pin!(call);
+    // After a panic the future is dropped and never polled again.
+    poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(context))) {
+        Ok(polled) => polled.map(Ok),
+        Err(panic) => Poll::Ready(Err(panic)),
+    })
+    .await
+}
+
+fn panic_error(panic: &(dyn Any + Send)) -> Error {
+    let said = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message");
+    tracing::error!("a call panicked: {said}");
+    Error::new(
+        ErrorCode::Internal,
+        format!("the call panicked ({said}): this is a bug in Leaseflake, please report it"),
+    )
+}
+
+/// How long the client is ready to wait, by its `grpc-timeout`; what makes no sense is no deadline.
+fn deadline(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get("grpc-timeout")?.to_str().ok()?;
+    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    if !(1..=8).contains(&digits.len()) || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let number = digits.parse().ok()?;
+    match unit {
+        "H" => Some(Duration::from_secs(number * 3600)),
+        "M" => Some(Duration::from_secs(number * 60)),
+        "S" => Some(Duration::from_secs(number)),
+        "m" => Some(Duration::from_millis(number)),
+        "u" => Some(Duration::from_micros(number)),
+        "n" => Some(Duration::from_nanos(number)),
+        _ => None,
+    }
+}
+
+/// The body of an answer, with the place of its call.
+struct Held {
+    body: Body,
+    _place: OwnedSemaphorePermit,
+}
+
+impl http_body::Body for Held {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        http_body::Body::poll_frame(Pin::new(&mut self.body), context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        http_body::Body::is_end_stream(&self.body)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        http_body::Body::size_hint(&self.body)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_is_read_as_the_protocol_writes_it_and_nonsense_is_none() {
+        let read = |text: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("grpc-timeout", text.parse().unwrap());
+            deadline(&headers)
+        };
+        assert_eq!(read("1H"), Some(Duration::from_secs(3600)));
+        assert_eq!(read("99999999H"), Some(Duration::from_secs(99_999_999 * 3600)));
+        assert_eq!(read("20m"), Some(Duration::from_millis(20)));
+        assert_eq!(read("7u"), Some(Duration::from_micros(7)));
+        assert_eq!(read("0n"), Some(Duration::ZERO));
+        for nonsense in ["", "m", "1", "-1m", "+1m", "1x", "123456789S", "1.5S", " 1S", "1 S"] {
+            assert_eq!(read(nonsense), None, "{nonsense:?}");
+        }
+        let mut headers = HeaderMap::new();
+        headers.insert("grpc-timeout", http::HeaderValue::from_bytes(b"1\xc3\xa9").unwrap());
+        assert_eq!(deadline(&headers), None);
+    }
+}
