@@ -1,5 +1,6 @@
 """What the tests share. They run on the installed package, never on the source tree."""
 
+import functools
 import os
 import pathlib
 import sqlite3
@@ -86,6 +87,28 @@ def leased(registry):
             (int(time.time() * 1000),),
         ).fetchone()
     return rows[0]
+
+
+def at_an_exit(test):
+    """For a test of a normal exit, which tries to release for 300 ms: a machine under load may need those for itself.
+
+    So the lease has to be given back in one of three runs; whatever else fails, fails.
+    """
+
+    @functools.wraps(test)
+    def tried(registry, **others):
+        for attempt in range(3):
+            own = {"registry": f"{registry}-{attempt}", **others}
+            if "tmp_path" in others:
+                own["tmp_path"] = others["tmp_path"] / str(attempt)
+                own["tmp_path"].mkdir()
+            try:
+                return test(**own)
+            except AssertionError:
+                if attempt == 2 or leased(own["registry"]) == 0:
+                    raise
+
+    return tried
 
 
 class MovedClock:

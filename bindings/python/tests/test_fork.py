@@ -5,7 +5,7 @@ Every program here runs in an interpreter of its own with a deadline: a hang fai
 
 import leaseflake
 import pytest
-from conftest import leased, run_program, run_python
+from conftest import at_an_exit, leased, run_program, run_python
 
 PRELUDE = """
 import os, signal, sys, threading, time
@@ -56,6 +56,7 @@ def run(code, registry, *arguments, **options):
     return ran.stdout
 
 
+@at_an_exit
 def test_children_share_the_worker_id_and_repeat_nothing(registry):
     out = run(
         """
@@ -79,6 +80,7 @@ print("done")
 
 
 @pytest.mark.parametrize("raw_exit", [True, False], ids=["_exit", "exit"])
+@at_an_exit
 def test_a_child_that_ends_or_closes_does_not_release_its_parent_s_lease(registry, raw_exit):
     run(
         """
@@ -207,6 +209,7 @@ assert before < after and epoch >= 1
     assert leased(registry) <= 1
 
 
+@at_an_exit
 def test_a_generator_opened_in_a_child_is_the_child_s_own(registry):
     run(
         """
@@ -272,6 +275,7 @@ if __name__ == "__main__":
     ("method", "opened"),
     [("fork", "parent"), ("fork", "child"), ("forkserver", "child"), ("spawn", "child")],
 )
+@at_an_exit
 def test_multiprocessing_repeats_nothing_and_leaks_no_lease(registry, tmp_path, method, opened):
     program = tmp_path / "program.py"
     program.write_text(MULTIPROCESSING)

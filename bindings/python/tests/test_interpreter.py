@@ -12,7 +12,7 @@ import time
 import leaseflake
 import numpy
 import pytest
-from conftest import DEADLINE, leased, run_python
+from conftest import DEADLINE, at_an_exit, leased, run_python
 from leaseflake import IdGenerator
 
 
@@ -174,6 +174,7 @@ def test_a_clock_that_was_set_back_gives_a_clock_error_and_recovers(tmp_path, mo
         "import atexit; ids = leaseflake.IdGenerator(store=sys.argv[1]); atexit.register(lambda: print(ids.next_id()))",
     ],
 )
+@at_an_exit
 def test_an_exit_with_open_generators_releases_them(code, registry):
     ran = run_python("import sys, leaseflake\n" + code, registry)
     assert ran.stderr == ""
@@ -234,6 +235,7 @@ def test_daemon_threads_in_the_middle_of_a_wait_do_not_crash_the_exit(registry):
         assert ran.stderr == ""
 
 
+@at_an_exit
 def test_ctrl_c_ends_a_program_at_once(registry):
     program = subprocess.Popen(
         [

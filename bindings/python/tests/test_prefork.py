@@ -13,7 +13,7 @@ import time
 
 import leaseflake
 import pytest
-from conftest import DEADLINE, leased, run_python, wait_until
+from conftest import DEADLINE, at_an_exit, leased, run_python, wait_until
 
 
 @contextlib.contextmanager
@@ -85,6 +85,7 @@ def app(environ, start_response):
 """
 
 
+@at_an_exit
 def test_gunicorn_with_preload_shares_one_worker_id_and_leaks_no_lease(tmp_path, registry):
     (tmp_path / "service.py").write_text(GUNICORN)
     path = tmp_path / "socket"
@@ -115,6 +116,7 @@ def test_gunicorn_with_preload_shares_one_worker_id_and_leaks_no_lease(tmp_path,
     assert leased(registry) == 0
 
 
+@at_an_exit
 def test_gunicorn_without_preload_gives_each_worker_its_own(tmp_path, registry):
     (tmp_path / "service.py").write_text(GUNICORN)
     path = tmp_path / "socket"
@@ -187,6 +189,7 @@ print(json.dumps([result.get(timeout=100) for result in results]))
 
 
 @pytest.mark.parametrize("opened", ["parent", "child"])
+@at_an_exit
 def test_celery_s_prefork_pool_repeats_nothing_and_leaks_no_lease(tmp_path, registry, opened):
     (tmp_path / "tasks.py").write_text(CELERY)
     for name in ("queue", "control", "results"):
