@@ -14,7 +14,7 @@ const LAST: Duration = Duration::from_millis(500);
 /// Serves until SIGTERM or SIGINT, then drains and gives the worker IDs back.
 ///
 /// Options of the service that are left out do not come from the environment here: see
-/// [`ServerOptions::set_from_environment`].
+/// [`ServerOptions::with_environment`].
 ///
 /// # Errors
 ///
