@@ -226,7 +226,10 @@ test-server: emulator ## the gRPC service: over the wire, as processes, by its c
 	$(CARGO_TEST) -p leaseflake-proto
 	$(CARGO_TEST) -p leaseflake-server
 	cargo build --locked --profile ci -p leaseflake-cli
+	$(CARGO_TEST) -p leaseflake-tests --test 'server_*'
 	examples/grpc/test
+	$(FLEET) --seed 6 --minutes 0.3 --processes 6 --target-ids 50000 \
+		--program $(or $(CARGO_TARGET_DIR),target)/ci/leaseflake-fleet-grpc
 	deploy/kubernetes/lint
 
 .PHONY: proto
@@ -236,6 +239,11 @@ proto: ## write server/src/generated from server/proto
 .PHONY: prove
 prove: setup ## the long evidence behind docs/safety.md
 	@scripts/run-parts $(PROVE)
+
+.PHONY: bench-server
+BENCHES += bench-server
+bench-server: ## the gRPC service measured, beside an echo service: a table, and bench/results/server.json
+	cargo run --locked --release --manifest-path bench/server/Cargo.toml --target-dir bench/target
 
 .PHONY: bench
 bench: ## the budget table, measured, in every language: text, and JSON in bench/results

@@ -10,6 +10,9 @@ mod rows;
 
 use report::Report;
 
+/// Where results go.
+const RESULTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/results");
+
 fn main() -> std::process::ExitCode {
     let mut report = Report::new("core");
     rows::rate::measure(&mut report);

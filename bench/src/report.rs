@@ -69,7 +69,7 @@ impl Report {
 
     /// Writes the JSON; a missed budget is shown, and ends the run with 1.
     pub(crate) fn finish(self) -> ExitCode {
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("results");
+        let folder = std::path::Path::new(crate::RESULTS);
         let file = folder.join(format!("{}.json", self.name));
         let json = serde_json::to_string_pretty(&self).expect("rows are plain numbers");
         if let Err(error) = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&file, json + "\n")) {

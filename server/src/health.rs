@@ -84,11 +84,15 @@ impl Watch {
                 tracing::info!(ready = serving, "{}", if serving { "taking calls" } else { "not ready for calls" });
                 tell(&self.reporter, serving).await;
             }
+            // Whoever watches is told that it is not ready before there is nothing to watch.
+            if phase.now() >= Phase::Finishing {
+                break;
+            }
             tokio::select! {
                 () = tokio::time::sleep(LOOK_EVERY) => {}
                 // At once, and not at the next look.
                 () = draining.reached(Phase::Draining), if serving => {}
-                () = phase.reached(Phase::Finishing) => break,
+                () = phase.reached(Phase::Finishing), if !serving => {}
             }
         }
         // Streams that watch would hold their connections open for ever.

@@ -4,4 +4,5 @@ pub mod emulator;
 pub mod member;
 pub mod proxy;
 pub mod scene;
+pub mod serve;
 pub mod shim;

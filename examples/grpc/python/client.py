@@ -19,6 +19,8 @@ def connect(target: str) -> grpc.Channel:
     """A channel that tries again: a call that was not answered may be made anew, for no ID is given twice."""
     options = [
         ("grpc.service_config", CONFIG.read_text()),
+        # Several addresses would make an authority that is none, and servers refuse that.
+        ("grpc.default_authority", "leaseflake"),
         # A server that is stopped breaks no connection; a ping finds it out.
         ("grpc.keepalive_time_ms", 10_000),
         ("grpc.keepalive_timeout_ms", 5_000),

@@ -27,6 +27,9 @@ pub trait Open {
     /// What it opens.
     type Generator: Issue + 'static;
 
+    /// The optional capabilities that it has, as `ready` says them.
+    const CAPABILITIES: &str = "fork threads";
+
     /// Opens one with the options of the environment.
     ///
     /// # Errors
@@ -93,7 +96,7 @@ pub fn serve<O: Open>(opener: &O) -> io::Result<()> {
     });
     let mut member =
         Member { opener, output, ends, generator: None, foreground: None, background: None, pace: None, forks: 0 };
-    answer("ready fork threads")?;
+    answer(&format!("ready {}", O::CAPABILITIES))?;
     for line in io::stdin().lock().lines() {
         let line = line?;
         let words: Vec<&str> = line.split_whitespace().collect();
