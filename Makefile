@@ -215,6 +215,10 @@ test-java: emulator ## the Java library: its JAR, on the oldest and the newest J
 	tests/fleet/java/build $(JAVA_WORK)/leaseflake-$(JAVA_VERSION).jar $(JAVA_WORK)/fleet
 	$(FLEET) --seed 5 --minutes 0.3 --processes 6 --target-ids 100000 --program $(JAVA_WORK)/fleet/member
 
+.PHONY: bench-java
+bench-java: ## the Java library measured, beside others: a table, and bench/results/java.json
+	bench/java/run
+
 .PHONY: package-java
 PACKAGES += package-java
 package-java: ## the JARs, with the library of this machine: dist/
