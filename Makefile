@@ -216,6 +216,7 @@ test-java: emulator ## the Java library: its JAR, on the oldest and the newest J
 	$(FLEET) --seed 5 --minutes 0.3 --processes 6 --target-ids 100000 --program $(JAVA_WORK)/fleet/member
 
 .PHONY: bench-java
+BENCHES += bench-java
 bench-java: ## the Java library measured, beside others: a table, and bench/results/java.json
 	bench/java/run
 
