@@ -121,11 +121,11 @@ impl<P: LeasePage> Keeper<P> {
         self.none_free(now, random);
     }
 
-    /// All are taken: look again when the earliest ends, at most once a second.
+    /// All are taken: look again when the earliest ends, at most once a second; and every other second
+    /// all the same, because a holder that closes gives its worker ID back long before its lease ends.
     fn none_free(&mut self, now: Now, random: &mut dyn Random) {
         let until = self.earliest_expiry_ms.take().map_or(0, |at| at.saturating_sub(now.wall_ms).max(0) as u64);
-        let cap = (self.config.heartbeat_interval_ms as u64).max(LOOK_AGAIN_MS);
-        let pause = until.clamp(LOOK_AGAIN_MS, cap) + random.below(100);
+        let pause = until.clamp(LOOK_AGAIN_MS, 2 * LOOK_AGAIN_MS) + random.below(100);
         self.searching = 0;
         self.failures = 0;
         self.next_at_ms = now.boot_ms + pause;

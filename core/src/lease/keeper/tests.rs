@@ -157,14 +157,32 @@ impl<'a> Rig<'a> {
     /// Somebody else takes a worker ID over, whatever its lease.
     fn takeover(&mut self, worker_id: u32) {
         let old = self.item(worker_id);
-        let next = LeaseRecord {
-            instance_id: "other".to_owned(),
-            lease_expiry_ts: old.lease_expiry_ts.max(self.now.wall_ms) + 30_000,
-            fencing_epoch: old.fencing_epoch + 1,
+        self.write_over(
+            &old,
+            LeaseRecord {
+                instance_id: "other".to_owned(),
+                lease_expiry_ts: old.lease_expiry_ts.max(self.now.wall_ms) + 30_000,
+                fencing_epoch: old.fencing_epoch + 1,
+                version: old.version + 1,
+                renewal_id: "theirs".to_owned(),
+                ..old.clone()
+            },
+        );
+    }
+
+    /// Its holder closes.
+    fn give_back(&mut self, worker_id: u32) {
+        let old = self.item(worker_id);
+        let released = LeaseRecord {
+            lease_expiry_ts: self.now.wall_ms,
             version: old.version + 1,
-            renewal_id: "theirs".to_owned(),
+            renewal_id: String::new(),
             ..old.clone()
         };
+        self.write_over(&old, released);
+    }
+
+    fn write_over(&mut self, old: &LeaseRecord, next: LeaseRecord) {
         let write = LeaseWrite {
             datacenter_id: 3,
             expected_epoch: old.fencing_epoch,
@@ -503,4 +521,19 @@ fn with_all_worker_ids_taken_it_looks_again_at_most_once_a_second_and_takes_the_
     assert!(rig.requests.len() as u64 <= left / 1_000 + 2, "{} looks in {left} ms", rig.requests.len());
     rig.run_for(12_000);
     assert_eq!(rig.state(), LeaseState::Active);
+}
+
+#[test]
+fn with_all_worker_ids_taken_one_that_is_given_back_is_taken_long_before_its_lease_would_have_ended() {
+    let page = Page::default();
+    let mut rig = Rig::new(&page, 30_000);
+    for worker in 0..32 {
+        rig.takeover(worker);
+    }
+    rig.run_for(10_500);
+    assert!(rig.keeper.status().lease.is_none());
+    rig.give_back(7);
+    rig.run_for(3_000);
+    assert_eq!(rig.state(), LeaseState::Active);
+    assert_eq!(rig.worker(), 7);
 }
