@@ -70,7 +70,25 @@ pub(crate) fn bare(arguments: &[&str]) -> Command {
     }
     command.env_remove("HOME").env_remove("XDG_STATE_HOME").args(arguments);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    #[cfg(unix)]
+    hear_signals(&mut command);
     command
+}
+
+/// Has the command hear signals whatever the shell that started the tests ignores: what is ignored
+/// is inherited, and the command honours it.
+#[cfg(unix)]
+fn hear_signals(command: &mut Command) {
+    use std::os::unix::process::CommandExt;
+    let reset = || {
+        for signal in [libc::SIGINT, libc::SIGHUP, libc::SIGTERM] {
+            // SAFETY: may be called between fork and exec, and touches no memory.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: the closure allocates nothing and takes no lock.
+    unsafe { command.pre_exec(reset) };
 }
 
 /// Runs to the end, with this on standard input.
