@@ -9,8 +9,8 @@ use crate::clock::Clock;
 const SPIN_NS: i64 = 60_000;
 /// What the next waiter of a millisecond comes later than the one before it, and the most of it:
 /// cores that tear at one cache line at once burn twice the CPU, and issue no more.
-const STAGGER_NS: i64 = 20_000;
-const MOST_STAGGER_NS: i64 = 140_000;
+const STAGGER_NS: i64 = 40_000;
+const MOST_STAGGER_NS: i64 = 200_000;
 /// What a clock may stand still beyond `max_wait_ms` before it counts as gone back.
 const GRACE_NS: u64 = 20_000_000;
 
