@@ -159,7 +159,9 @@ impl<'a> World<'a> {
         self.machines.fill(0);
         self.run_until(end_ms)?;
         self.faulty = false;
+        // Whatever outage has been drawn is over, too: the end of a shorter one would go by it.
         self.outage = false;
+        self.outage_until_ms = self.now_ms;
         // Requests that were delayed may still land; two heartbeats after that IDs must flow.
         self.run_until(end_ms + 20_000)?;
         self.everybody_issues("two heartbeats after the faults ended")?;
