@@ -167,16 +167,6 @@ fn with_default_store(options: Options) -> Result<Options, Error> {
     Ok(options)
 }
 
-/// A number of the command's own, refused in the words that the core uses.
-pub(crate) fn number(name: &str, text: &str, least: u64, most: u64) -> Result<u64, Error> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    digits
-        .then(|| text.parse::<u64>().ok())
-        .flatten()
-        .filter(|value| (least..=most).contains(value))
-        .ok_or_else(|| Error::invalid(name, text, format_args!("an integer, {least}..={most}")))
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;

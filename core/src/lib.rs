@@ -35,6 +35,8 @@ pub use guard::guard;
 pub use id::Id;
 pub use layout::{DEFAULT_EPOCH_MS, IdParts, Layout};
 pub use lease::state::{KeeperCounters, LeaseState, StateChange};
+#[doc(hidden)]
+pub use options::number_within;
 pub use options::{OPTION_NAMES, Options};
 pub use status::{Status, StatusValue};
 #[doc(hidden)]

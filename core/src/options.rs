@@ -9,8 +9,8 @@ use crate::error::Error;
 use crate::layout::Layout;
 use crate::lease::store::LeaseStore;
 
-pub use parse::OPTION_NAMES;
 pub(crate) use parse::{DatacenterChoice, StoreSpec};
+pub use parse::{OPTION_NAMES, number_within};
 
 /// What a generator is opened with. An option that is left out comes from the environment
 /// (`LEASEFLAKE_<NAME>`), else from the defaults; only `store` has none.

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use leaseflake::Error;
+use leaseflake::{Error, number_within};
 
 /// The name of each option of the service; `LEASEFLAKE_<NAME>` is its environment variable.
 pub const OPTION_NAMES: [&str; 21] = [
@@ -136,14 +136,14 @@ impl ServerOptions {
         match name {
             "listen" => self.listen = address(name, text)?,
             "http_listen" => self.http_listen = if text == "off" { None } else { Some(http_address(name, text)?) },
-            "workers" => self.workers = number(name, text, 1, 1024)? as u32,
+            "workers" => self.workers = number_within(name, text, 1, 1024)? as u32,
             "tls_cert" => self.tls_cert = Some(path(name, text)?),
             "tls_key" => self.tls_key = Some(path(name, text)?),
             "tls_client_ca" => self.tls_client_ca = Some(path(name, text)?),
             "tls_reload_ms" => self.tls_reload = span(name, text, 100)?,
-            "max_connections" => self.max_connections = number(name, text, 1, 1_000_000)? as u32,
-            "max_streams" => self.max_streams = number(name, text, 1, 1_000_000)? as u32,
-            "max_requests" => self.max_requests = number(name, text, 1, 10_000_000)? as u32,
+            "max_connections" => self.max_connections = number_within(name, text, 1, 1_000_000)? as u32,
+            "max_streams" => self.max_streams = number_within(name, text, 1, 1_000_000)? as u32,
+            "max_requests" => self.max_requests = number_within(name, text, 1, 10_000_000)? as u32,
             "request_timeout_ms" => self.request_timeout = span(name, text, 1)?,
             "keepalive_interval_ms" => self.keepalive_interval = span(name, text, 0)?,
             "keepalive_timeout_ms" => self.keepalive_timeout = span(name, text, 1)?,
@@ -152,7 +152,7 @@ impl ServerOptions {
             "handshake_timeout_ms" => self.handshake_timeout = span(name, text, 1)?,
             "drain_ms" => self.drain = span(name, text, 0)?,
             "grace_ms" => self.grace = span(name, text, 0)?,
-            "caller_labels" => self.caller_labels = number(name, text, 0, 10_000)? as u32,
+            "caller_labels" => self.caller_labels = number_within(name, text, 0, 10_000)? as u32,
             "log_format" => self.log_format = log_format(name, text)?,
             "log" => self.log = crate::log::checked(name, text)?.to_owned(),
             _ => {
@@ -223,16 +223,7 @@ fn log_format(name: &str, text: &str) -> Result<LogFormat, Error> {
 }
 
 fn span(name: &str, text: &str, least: u64) -> Result<Duration, Error> {
-    number(name, text, least, DAY_MS).map(Duration::from_millis)
-}
-
-fn number(name: &str, text: &str, least: u64, most: u64) -> Result<u64, Error> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    digits
-        .then(|| text.parse::<u64>().ok())
-        .flatten()
-        .filter(|value| (least..=most).contains(value))
-        .ok_or_else(|| Error::invalid(name, text, format_args!("an integer, {least}..={most}")))
+    number_within(name, text, least, DAY_MS).map(Duration::from_millis)
 }
 
 #[cfg(test)]

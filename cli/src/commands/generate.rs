@@ -7,9 +7,9 @@ mod session;
 use std::io::{self, Write};
 
 use clap::Args;
-use leaseflake::{Error, Id, IdGenerator};
+use leaseflake::{Error, Id, IdGenerator, number_within};
 
-use crate::args::{GeneratorArgs, number};
+use crate::args::GeneratorArgs;
 use crate::failure::Failure;
 use crate::output;
 use format::{Format, Formatter};
@@ -53,14 +53,14 @@ impl Generate {
         let count = match self.count.as_str() {
             "unlimited" => None,
             text => Some(
-                number("count", text, 1, i64::MAX as u64)
+                number_within("count", text, 1, i64::MAX as u64)
                     .map_err(|_| Error::invalid("count", text, "an integer from 1 on, or unlimited"))?,
             ),
         };
         let options = self.generator.options()?;
         let most = options.resolve_layout()?.max_batch() as u64;
         let batch = match &self.batch {
-            Some(text) => Some(number("batch", text, 1, most)? as usize),
+            Some(text) => Some(number_within("batch", text, 1, most)? as usize),
             None => None,
         };
         let session = Session::begin()?;

@@ -80,6 +80,16 @@ pub(super) fn check_value(name: &'static str, text: &str) -> Result<(), Error> {
 
 fn number(name: &str, text: &str) -> Result<u64, Error> {
     let (least, most, _) = limits(name).unwrap_or((0, u64::MAX, 0));
+    number_within(name, text, least, most)
+}
+
+/// A number of an option, digits alone, within these two. For the options of the command and the service.
+///
+/// # Errors
+///
+/// `INVALID_ARGUMENT`, naming the option, the text and what is allowed.
+#[doc(hidden)]
+pub fn number_within(name: &str, text: &str, least: u64, most: u64) -> Result<u64, Error> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits
         .then(|| text.parse::<u64>().ok())

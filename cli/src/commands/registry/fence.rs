@@ -2,10 +2,10 @@
 
 use clap::Args;
 use leaseflake::lease::store::{FenceRequest, LeaseStore, Request};
-use leaseflake::{Error, ErrorCode, Layout, Options};
+use leaseflake::{Error, ErrorCode, Layout, Options, number_within};
 
 use super::survey::{apply, look, names_a_layout, survey};
-use crate::args::{RegistryArgs, number};
+use crate::args::RegistryArgs;
 use crate::failure::Failure;
 use crate::{output, time};
 
@@ -93,7 +93,7 @@ impl Fence {
 fn parse_worker(text: &str) -> Result<(u32, u32), Error> {
     let wrong = || Error::invalid("worker", text, "datacenter/worker, such as 1/4");
     let (datacenter, worker) = text.split_once('/').ok_or_else(wrong)?;
-    let one = |text: &str| number("worker", text, 0, 1023).map(|value| value as u32).map_err(|_| wrong());
+    let one = |text: &str| number_within("worker", text, 0, 1023).map(|value| value as u32).map_err(|_| wrong());
     Ok((one(datacenter)?, one(worker)?))
 }
 
