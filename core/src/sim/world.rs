@@ -75,7 +75,6 @@ enum Happening {
         answer: Box<Answer>,
     },
     Fault,
-    OutageEnds,
 }
 
 /// A slot as a sleeping thread remembers it; its page is never unmapped during a run.
@@ -101,7 +100,6 @@ pub(super) struct World<'a> {
     registry: &'a mut dyn LeaseStore,
     dated: bool,
     lease_ttl_max_ms: u64,
-    outage: bool,
     outage_until_ms: u64,
     faulty: bool,
     clock_faults: bool,
@@ -130,7 +128,6 @@ impl<'a> World<'a> {
             registry,
             dated,
             lease_ttl_max_ms,
-            outage: false,
             outage_until_ms: 0,
             faulty: true,
             clock_faults: true,
@@ -159,8 +156,6 @@ impl<'a> World<'a> {
         self.machines.fill(0);
         self.run_until(end_ms)?;
         self.faulty = false;
-        // Whatever outage has been drawn is over, too: the end of a shorter one would go by it.
-        self.outage = false;
         self.outage_until_ms = self.now_ms;
         // Requests that were delayed may still land; two heartbeats after that IDs must flow.
         self.run_until(end_ms + 20_000)?;
@@ -189,6 +184,10 @@ impl<'a> World<'a> {
     fn after(&mut self, delay_ms: u64, what: Happening) {
         self.order += 1;
         self.queue.push(Reverse(Scheduled { at_ms: self.now_ms + delay_ms, order: self.order, what }));
+    }
+
+    fn is_outage(&self) -> bool {
+        self.now_ms < self.outage_until_ms
     }
 
     fn true_ms(&self) -> i64 {
@@ -269,7 +268,8 @@ impl<'a> World<'a> {
         let sent = self.now_of(self.processes[index].machine);
         self.processes[index].waiting_for = Some(call);
         self.sent.insert(call, sent);
-        let fate = Fate::draw(&mut self.random, self.faulty, self.outage);
+        let outage = self.is_outage();
+        let fate = Fate::draw(&mut self.random, self.faulty, outage);
         if let Some(arrives_ms) = fate.arrives_ms {
             let request = request.clone();
             self.after(arrives_ms, Happening::Arrive { process: index, call, answer_ms: fate.answer_ms, request });
@@ -322,7 +322,6 @@ impl<'a> World<'a> {
             }
             Happening::LateIssue { process, slot, now } => self.issue_late(process, slot, now)?,
             Happening::Fault => self.fault()?,
-            Happening::OutageEnds => self.outage = self.now_ms < self.outage_until_ms,
         }
         Ok(())
     }
@@ -331,7 +330,7 @@ impl<'a> World<'a> {
         let Call::Store(request) = request else { unreachable!("the simulation names its datacenters") };
         let mut answer = self.registry.call(request);
         answer.date_ms = self.dated.then(|| self.true_ms() / 1000 * 1000);
-        if let (Some(delay), false) = (answer_ms, self.outage) {
+        if let (Some(delay), false) = (answer_ms, self.is_outage()) {
             let sent = self.sent[&call];
             self.after(delay, Happening::Answered { process, call, sent, answer: Box::new(answer) });
         }
@@ -455,9 +454,7 @@ impl<'a> World<'a> {
             Fault::Outage if self.random.below(4) == 0 => {
                 let long = self.scenario.hours >= 12 && self.random.below(12) == 0;
                 let span = if long { 3 * 3_600_000 } else { 30_000 };
-                self.outage = true;
                 self.outage_until_ms = self.outage_until_ms.max(self.now_ms + span);
-                self.after(span, Happening::OutageEnds);
             }
             Fault::Outage => {}
             Fault::Crash => {
@@ -555,7 +552,7 @@ impl Happening {
             | Happening::Issue { process }
             | Happening::LateIssue { process, .. }
             | Happening::Answered { process, .. } => Some(*process),
-            Happening::Arrive { .. } | Happening::Fault | Happening::OutageEnds => None,
+            Happening::Arrive { .. } | Happening::Fault => None,
         }
     }
 }
