@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use leaseflake::{Error, ErrorCode, Options, StatusValue};
-use leaseflake_fleet::member::{Issue, Open, serve};
+use leaseflake::{Error, ErrorCode, Options};
+use leaseflake_fleet::member::{Issue, Open, serve, shown};
 use leaseflake_server::client::Channel;
 use leaseflake_server::proto::{GenerateIdBatchRequest, GenerateIdRequest};
 use leaseflake_server::{Server, ServerOptions};
@@ -131,17 +131,7 @@ impl Issue for Opened {
     fn status(&self) -> Result<String, Error> {
         let server = self.server.lock().map_err(|error| Error::new(ErrorCode::Internal, error.to_string()))?;
         let statuses = server.as_ref().map(Server::statuses).unwrap_or_default();
-        let fields = statuses.iter().flat_map(|status| status.fields());
-        let shown = fields.map(|(name, value)| {
-            let value = match value {
-                StatusValue::Text(text) => text.replace(|character: char| character.is_whitespace(), "_"),
-                StatusValue::Number(number) => number.to_string(),
-                StatusValue::Flag(flag) => flag.to_string(),
-                StatusValue::None => String::new(),
-            };
-            format!("{name}={value}")
-        });
-        Ok(shown.collect::<Vec<String>>().join(" "))
+        Ok(shown(&statuses))
     }
 
     fn close(&self) -> Result<(), Error> {

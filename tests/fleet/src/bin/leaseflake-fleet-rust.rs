@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use leaseflake::{Error, Id, IdGenerator, Options, StatusValue};
-use leaseflake_fleet::member::{Issue, Open, serve};
+use leaseflake::{Error, Id, IdGenerator, Options};
+use leaseflake_fleet::member::{Issue, Open, serve, shown};
 
 struct Product;
 
@@ -38,16 +38,7 @@ impl Issue for Generator {
     }
 
     fn status(&self) -> Result<String, Error> {
-        let shown = self.0.status().fields().into_iter().map(|(name, value)| {
-            let value = match value {
-                StatusValue::Text(text) => text.replace(|character: char| character.is_whitespace(), "_"),
-                StatusValue::Number(number) => number.to_string(),
-                StatusValue::Flag(flag) => flag.to_string(),
-                StatusValue::None => String::new(),
-            };
-            format!("{name}={value}")
-        });
-        Ok(shown.collect::<Vec<String>>().join(" "))
+        Ok(shown(&[self.0.status()]))
     }
 
     fn close(&self) -> Result<(), Error> {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use leaseflake::{Error, ErrorCode};
+use leaseflake::{Error, ErrorCode, Status, StatusValue};
 
 use background::{Background, Pace};
 use stream::Output;
@@ -74,6 +74,20 @@ pub trait Issue: Send + Sync {
     ///
     /// Those of the product's `close`.
     fn close(&self) -> Result<(), Error>;
+}
+
+/// The fields of statuses as the protocol shows them: `name=value`, without blanks in a value.
+pub fn shown(statuses: &[Status]) -> String {
+    let fields = statuses.iter().flat_map(Status::fields).map(|(name, value)| {
+        let value = match value {
+            StatusValue::Text(text) => text.replace(|character: char| character.is_whitespace(), "_"),
+            StatusValue::Number(number) => number.to_string(),
+            StatusValue::Flag(flag) => flag.to_string(),
+            StatusValue::None => String::new(),
+        };
+        format!("{name}={value}")
+    });
+    fields.collect::<Vec<String>>().join(" ")
 }
 
 /// Speaks the protocol on standard input and output until the input ends or says `exit`.
