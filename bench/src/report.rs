@@ -72,7 +72,7 @@ impl Report {
         let folder = std::path::Path::new(crate::RESULTS);
         let file = folder.join(format!("{}.json", self.name));
         let json = serde_json::to_string_pretty(&self).expect("rows are plain numbers");
-        if let Err(error) = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&file, json + "\n")) {
+        if let Err(error) = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&file, json + "\n")) {
             eprintln!("{}: {error}", file.display());
             return ExitCode::FAILURE;
         }

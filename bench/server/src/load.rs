@@ -1,11 +1,14 @@
 //! Clients: as fast as they are answered, or at a pace.
 
 use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use leaseflake_server::client::Channel;
 use leaseflake_server::proto::{GenerateIdBatchRequest, GenerateIdRequest};
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
 /// How many IDs a batch has.
@@ -92,31 +95,41 @@ pub(crate) async fn closed(address: SocketAddr, callers: usize, call: Call, span
     joined(began, running).await
 }
 
-/// So many calls a second, spread evenly over callers that each wait for their answer. A caller that is late
-/// calls at once and counts from when it should have called: a slow answer is not hidden by those that
-/// it held up.
+/// How late the pacer's thread may be woken without a call's counting from earlier than it was made.
+const LATE: Duration = Duration::from_micros(200);
+
+/// So many calls a second, evenly spaced, whether those before are answered or not: a slow answer holds up no
+/// other call, and so hides none. Each counts from when it was made, or from soon after it was due if that was
+/// much earlier.
 pub(crate) async fn paced(address: SocketAddr, a_second: f64, call: Call, span: Duration) -> Measured {
-    // The timer of the runtime ticks once a millisecond: each caller has its tick.
-    let callers = (a_second / 500.0).ceil().max(2.0) as usize;
     let channels = channels(address).await;
-    let step = Duration::from_secs_f64(callers as f64 / a_second);
-    let began = Instant::now();
-    let mut running = JoinSet::new();
-    for caller in 0..callers {
-        let channel = channels[caller % CONNECTIONS].clone();
-        running.spawn(async move {
-            let mut latencies = histogram();
-            let mut due = began + step.mul_f64(caller as f64 / callers as f64);
-            while due < began + span {
-                tokio::time::sleep_until(due.into()).await;
-                // The timer wakes late by up to a tick, which is the client's doing.
-                let called = Instant::now().min(due + Duration::from_millis(2));
-                make(&channel, call).await;
-                latencies.saturating_record(called.elapsed().as_nanos() as u64);
-                due += step;
+    let latencies = Arc::new(Mutex::new(histogram()));
+    let runtime = Handle::current();
+    let kept = Arc::clone(&latencies);
+    // The runtime's timer ticks once a millisecond, which would make bursts of what should be spaced evenly.
+    let pacer = tokio::task::spawn_blocking(move || {
+        let began = Instant::now();
+        let mut running = JoinSet::new();
+        for (number, channel) in (0..).zip(channels.iter().cycle()) {
+            let due = began + Duration::from_secs_f64(f64::from(number) / a_second);
+            if due >= began + span {
+                break;
             }
-            latencies
-        });
-    }
-    joined(began, running).await
+            thread::sleep(due.saturating_duration_since(Instant::now()));
+            let made = Instant::now().min(due + LATE);
+            let (channel, latencies) = (channel.clone(), Arc::clone(&kept));
+            let calling = async move {
+                make(&channel, call).await;
+                let took = made.elapsed().as_nanos() as u64;
+                latencies.lock().expect("nobody panics with it").saturating_record(took);
+            };
+            running.spawn_on(calling, &runtime);
+            while running.try_join_next().is_some_and(|ended| ended.is_ok()) {}
+        }
+        (began, running)
+    });
+    let (began, running) = pacer.await.expect("it only paces");
+    running.join_all().await;
+    let latencies = latencies.lock().expect("nobody panics with it").clone();
+    Measured { took: began.elapsed(), latencies }
 }
