@@ -251,10 +251,19 @@ def dynamic():
 
 
 def exit_gives_back():
-    """A program that ends without closing gives its worker ID back."""
+    """A program that ends without closing gives its worker ID back.
+
+    It tries for 300 ms, which a busy machine may need for itself: one of three times it has to succeed.
+    """
     program = compile_program(HERE / "exit_open.c", BUILD / "exit_open", SHARED)
-    with tempfile.TemporaryDirectory() as folder:
-        runs = [run(program, "sqlite:%s/ids.db" % folder, env=environment()).split() for _ in range(3)]
+    for left in (2, 1, 0):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                runs = [run(program, "sqlite:%s/ids.db" % folder, env=environment()).split() for _ in range(3)]
+                break
+            except Failed:
+                if left == 0:
+                    raise
     epochs, ids = [int(epoch) for epoch, _ in runs], [int(number) for _, number in runs]
     if epochs != [1, 2, 3] or ids != sorted(set(ids)):
         raise Failed("fencing epochs %s, IDs %s" % (epochs, ids))

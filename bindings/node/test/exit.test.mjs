@@ -13,6 +13,22 @@ async function isFree(store) {
   await ids.close();
 }
 
+/**
+ * A normal exit tries for 300 ms to give the worker ID back, which a busy machine may need for itself: one of three
+ * runs has to succeed in it. Whatever else fails, fails.
+ */
+async function givesBack(t, run) {
+  for (let left = 2; ; left--) {
+    const store = registry(t);
+    await run(store);
+    try {
+      return await isFree(store);
+    } catch (error) {
+      if (left === 0) throw error;
+    }
+  }
+}
+
 for (const [how, code] of [
   ['by-itself', 0],
   ['listening', 0],
@@ -23,11 +39,11 @@ for (const [how, code] of [
   ['uncaught', 1],
 ]) {
   test(`a process that ends (${how}) gives its worker ID back, and nothing keeps it alive`, async (t) => {
-    const store = registry(t);
-    const ended = await run('exit.mjs', how, store);
-    assert.deepEqual([ended.code, ended.signal], [code, null], ended.err);
-    assert.match(ended.out, /^made [0-9]+\n$/);
-    await isFree(store);
+    await givesBack(t, async (store) => {
+      const ended = await run('exit.mjs', how, store);
+      assert.deepEqual([ended.code, ended.signal], [code, null], ended.err);
+      assert.match(ended.out, /^made [0-9]+\n$/);
+    });
   });
 }
 

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
 import java.util.List;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -23,27 +24,46 @@ class ProcessTest {
         IdGenerator.open(on(store).layout("51-0-0-12").acquireTimeoutMs(15_000).build()).close();
     }
 
+    /**
+     * A normal exit tries for 300 ms to give the worker ID back, which a busy machine may need for itself: one of three
+     * runs has to succeed in it. Whatever else fails, fails.
+     */
+    private void givesBack(Consumer<String> run) {
+        for (int left = 2;; left--) {
+            String store = "sqlite:" + folder.resolve("ids-" + left + ".db");
+            run.accept(store);
+            try {
+                isFree(store);
+                return;
+            } catch (LeaseflakeException taken) {
+                if (left == 0) {
+                    throw taken;
+                }
+            }
+        }
+    }
+
     @ParameterizedTest
     @CsvSource({"main ends,0", "with a listener,0", "daemons issue,0", "an exception,1", "System.exit,0", "SIGTERM,143"})
     void aProcessThatEndsGivesItsWorkerIdBackAndNothingKeepsItAlive(String how, int code) {
-        String store = registry(folder);
-        try (Support.Program program = start(List.of(), "Exit", how, store)) {
-            assertEquals("made", program.line());
-            if (how.equals("SIGTERM")) {
-                program.process.toHandle().destroy();
+        givesBack(store -> {
+            try (Support.Program program = start(List.of(), "Exit", how, store)) {
+                assertEquals("made", program.line());
+                if (how.equals("SIGTERM")) {
+                    program.process.toHandle().destroy();
+                }
+                program.lines(code);
             }
-            program.lines(code);
-        }
-        isFree(store);
+        });
     }
 
     @Test
     void shutdownHooksCanStillMakeIds() {
-        String store = registry(folder);
-        try (Support.Program program = start(List.of(), "Exit", "a hook issues", store)) {
-            assertEquals(List.of("made", "made in a hook"), program.lines(0));
-        }
-        isFree(store);
+        givesBack(store -> {
+            try (Support.Program program = start(List.of(), "Exit", "a hook issues", store)) {
+                assertEquals(List.of("made", "made in a hook"), program.lines(0));
+            }
+        });
     }
 
     @Test
