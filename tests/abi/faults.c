@@ -77,7 +77,7 @@ static void all_worker_ids_taken(void) {
     leaseflake_error_t error = LEASEFLAKE_ERROR_INIT;
     CHECK_CODE(LEASEFLAKE_OK, try_open(&one, NULL, "store", "memory:one", "layout", "43-0-0-20", NULL));
     expect(LEASEFLAKE_NO_WORKER_ID, &error,
-           try_open(&two, &error, "store", "memory:one", "layout", "43-0-0-20", "slot", "1", "acquire_timeout_ms", "300", NULL));
+           try_open(&two, &error, "store", "memory:one", "layout", "43-0-0-20", "slot", "1", "acquire_timeout_ms", "2000", NULL));
     CHECK(two == NULL);
     leaseflake_free(one);
 }

@@ -86,7 +86,7 @@ static void errors_tell() {
                                     .set("store", "memory:cxx-full")
                                     .set("layout", "43-0-0-20")
                                     .set("slot", 1)
-                                    .set("acquire_timeout_ms", 200));
+                                    .set("acquire_timeout_ms", 2000));
     });
     CHECK(full.code() == Code::no_worker_id && full.retryable() && full.retry_after().count() > 0);
     IdGenerator none;

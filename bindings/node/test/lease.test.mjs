@@ -78,7 +78,7 @@ test('opening without a free worker ID says so after its time, and blocks nothin
   const holder = await IdGenerator.open(one);
   let turns = 0;
   const timer = setInterval(() => (turns += 1), 1);
-  const failed = await IdGenerator.open({ ...one, slot: 1, acquireTimeoutMs: 300 }).then(() => undefined, (error) => error);
+  const failed = await IdGenerator.open({ ...one, slot: 1, acquireTimeoutMs: 2000 }).then(() => undefined, (error) => error);
   clearInterval(timer);
   assert.equal(failed.code, 'ERR_LEASEFLAKE_NO_WORKER_ID');
   assert.ok(failed.retryable && failed.retryAfterMs > 0);

@@ -218,7 +218,7 @@ def test_all_32_worker_ids_taken_is_no_worker_id(registry):
     try:
         assert len({generator.status().worker_id for generator in taken}) == 32
         with pytest.raises(leaseflake.NoWorkerIdError) as refused:
-            IdGenerator(store=registry, datacenter_id=1, slot=32, acquire_timeout_ms=200)
+            IdGenerator(store=registry, datacenter_id=1, slot=32, acquire_timeout_ms=2000)
         assert refused.value.retryable
     finally:
         for generator in taken:

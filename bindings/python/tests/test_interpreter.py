@@ -66,7 +66,7 @@ def test_other_threads_run_while_an_open_waits(registry):
 
     def refused():
         with pytest.raises(leaseflake.NoWorkerIdError):
-            IdGenerator(store=registry, datacenter_id=3, slot=40, acquire_timeout_ms=500)
+            IdGenerator(store=registry, datacenter_id=3, slot=40, acquire_timeout_ms=2000)
 
     try:
         assert other_thread_runs_during(refused) > 100

@@ -204,9 +204,12 @@ mod tests {
         let service = play(&[("/latest/meta-data/instance-id", "i-0abc")], true);
         let endpoint = ("AWS_EC2_METADATA_SERVICE_ENDPOINT", service.url.as_str());
         assert_eq!(look(&[endpoint, ("AWS_EC2_METADATA_DISABLED", "True")], true), Identity::default());
-        let began = Instant::now();
-        assert_eq!(look(&[], false), Identity::default(), "a laptop");
-        assert!(began.elapsed() < Duration::from_millis(250), "nobody is waited for: {:?}", began.elapsed());
+        let at_once = || {
+            let began = Instant::now();
+            assert_eq!(look(&[], false), Identity::default(), "a laptop");
+            began.elapsed() < Duration::from_millis(250)
+        };
+        assert!((0..5).any(|_| at_once()), "nobody is waited for, whatever else the machine does");
         assert_eq!(*service.asked.lock().unwrap(), Vec::<String>::new());
     }
 

@@ -20,7 +20,7 @@ for (let slot = 1; ; slot += 1) {
     ids.nextId();
     break;
   } catch (error) {
-    if (error.code !== 'ERR_LEASEFLAKE_NO_WORKER_ID') throw error;
+    if (!error.retryable) throw error;
   }
 }
 console.log('free again');

@@ -115,7 +115,7 @@ class LeaseTest {
     void openingWithoutAFreeWorkerIdSaysSoAfterItsTime() {
         Options.Builder one = on(registry(folder)).layout("51-0-0-12");
         try (IdGenerator holder = IdGenerator.open(one.build())) {
-            Options second = one.slot(1).acquireTimeoutMs(300).build();
+            Options second = one.slot(1).acquireTimeoutMs(2000).build();
             LeaseflakeException refused = refused(ErrorCode.NO_WORKER_ID, () -> IdGenerator.open(second));
             assertInstanceOf(LeaseException.class, refused);
             assertTrue(refused.isRetryable() && refused.getRetryAfter().isPresent());

@@ -45,7 +45,7 @@ public final class Virtual {
         waits("fill", queue, () -> ids.fill(new long[10]));
         waits("open", () -> {}, () -> {
             try {
-                IdGenerator.open(options.slot(1).acquireTimeoutMs(500).build());
+                IdGenerator.open(options.slot(1).acquireTimeoutMs(2000).build());
             } catch (LeaseflakeException refused) {
                 if (refused.getCode() != ErrorCode.NO_WORKER_ID) {
                     throw refused;
