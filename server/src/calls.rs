@@ -20,6 +20,10 @@ use tonic::{Code, Status};
 
 use crate::answer;
 use crate::metrics::{Method, Metrics};
+use crate::unread::{Sending, Unread};
+
+/// Where an answer keeps its details.
+const DETAILS: &str = "grpc-status-details-bin";
 
 /// The calls under way.
 pub(crate) struct Calls {
@@ -39,15 +43,19 @@ impl Calls {
         &self,
         method: Method,
         headers: &HeaderMap,
+        unread: Arc<Unread>,
         call: impl Future<Output = Result<Response<Body>, Infallible>>,
     ) -> Response<Body> {
-        let began = Instant::now();
+        let mut counted = Counted { metrics: &self.metrics, method, began: Instant::now(), code: Code::Cancelled };
         let response = match Arc::clone(&self.places).try_acquire_owned() {
             // A slow reader keeps its place until it has read all.
-            Ok(place) => self.in_time(headers, call).await.map(|body| Body::new(Held { body, _place: place })),
+            Ok(place) => {
+                let response = with_details(self.in_time(headers, call).await);
+                response.map(|body| Body::new(Held { body, _place: place, _sending: unread.begin() }))
+            }
             Err(_) => answer::overloaded(self.most).into_http(),
         };
-        self.metrics.answered(method, code_of(&response), began.elapsed());
+        counted.code = code_of(&response);
         response
     }
 
@@ -74,6 +82,40 @@ impl Calls {
 /// The code of an answer: in the head where there is no message, else the message says that all is well.
 pub(crate) fn code_of(response: &Response<Body>) -> Code {
     response.headers().get(Status::GRPC_STATUS).map_or(Code::Ok, |code| Code::from_bytes(code.as_bytes()))
+}
+
+/// A call, which is counted when it ends: as cancelled if its client goes before it is answered.
+struct Counted<'a> {
+    metrics: &'a Metrics,
+    method: Method,
+    began: Instant,
+    code: Code,
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.metrics.answered(self.method, self.code, self.began.elapsed());
+    }
+}
+
+/// What the protocol's own code says of requests that it cannot read has codes that mean something else in the
+/// table, and no details: it is the client's doing.
+fn with_details(response: Response<Body>) -> Response<Body> {
+    let code = code_of(&response);
+    if response.headers().contains_key(DETAILS) {
+        return response;
+    }
+    let said =
+        || Status::from_header_map(response.headers()).map_or_else(String::new, |said| said.message().to_owned());
+    match code {
+        Code::Internal | Code::OutOfRange | Code::Unimplemented => {
+            let error = Error::new(ErrorCode::InvalidArgument, format!("the request cannot be read: {}", said()));
+            answer::status(&error, None).into_http()
+        }
+        // It broke off: the client has gone, and nobody hears this.
+        Code::Unknown => Status::cancelled(said()).into_http(),
+        _ => response,
+    }
 }
 
 async fn caught<T>(call: impl Future<Output = T>) -> Result<T, Box<dyn Any + Send>> {
@@ -118,10 +160,11 @@ fn deadline(headers: &HeaderMap) -> Option<Duration> {
     }
 }
 
-/// The body of an answer, with the place of its call.
+/// The body of an answer, with the place of its call, until all of it is sent.
 struct Held {
     body: Body,
     _place: OwnedSemaphorePermit,
+    _sending: Sending,
 }
 
 impl http_body::Body for Held {

@@ -10,21 +10,28 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
-use crate::accept::accept;
+use crate::accept::Listener;
 use crate::config::ServerOptions;
 use crate::metrics::Metrics;
 use crate::phase::{Heard, Phase};
 use crate::preface::{self, Prefaced};
 use crate::routes::Answer;
 use crate::tls::Tls;
+use crate::unread::Unread;
 
 /// The most that the head of a request may hold, in bytes.
 const LONGEST_HEAD: u32 = 16 * 1024;
 /// How much of an answer is kept for a reader that is slow, in bytes for each stream.
 const KEPT_FOR_A_SLOW_READER: usize = 64 * 1024;
+/// How much a client may send ahead of being read, in bytes, on a stream: requests are small.
+const AHEAD_ON_A_STREAM: u32 = 64 * 1024;
+/// The same on its connection, for each call that it may make at once. HTTP/2 has the client calm down, and ends the
+/// connection, where unread messages of less than 256 bytes each would fill half of it at that size.
+const AHEAD_FOR_A_CALL: u32 = 1024;
+const LARGEST_WINDOW: u32 = i32::MAX as u32;
 
 /// What all connections share.
 pub(crate) struct Connections<A> {
@@ -36,12 +43,12 @@ pub(crate) struct Connections<A> {
 
 impl<A: Answer> Connections<A> {
     /// Accepts connections until the service finishes, and waits until all have ended.
-    pub(crate) async fn serve(self: Arc<Self>, listener: TcpListener, mut phase: Heard) {
+    pub(crate) async fn serve(self: Arc<Self>, mut listener: Listener, mut phase: Heard) {
         let most = self.options.max_connections;
         let places = Arc::new(Semaphore::new(most as usize));
         loop {
             let stream = tokio::select! {
-                stream = accept(&listener) => stream,
+                stream = listener.accept() => stream,
                 () = phase.reached(Phase::Finishing) => break,
             };
             let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
@@ -94,8 +101,10 @@ impl<A: Answer> Connections<A> {
     /// HTTP/2, until the client goes, the connection is too old or the service is over.
     async fn speak<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(&self, io: I, phase: Heard) {
         let answer = Arc::clone(&self.answer);
+        let unread = Arc::new(Unread::default());
+        let held = Arc::clone(&unread);
         let service = service_fn(move |request| {
-            let answered = Arc::clone(&answer).answer(request);
+            let answered = Arc::clone(&answer).answer(request, Arc::clone(&held));
             async move { Ok::<_, Infallible>(answered.await) }
         });
         let options = &self.options;
@@ -105,12 +114,15 @@ impl<A: Answer> Connections<A> {
             .max_concurrent_streams(options.max_streams)
             .max_header_list_size(LONGEST_HEAD)
             .max_send_buf_size(KEPT_FOR_A_SLOW_READER)
+            .initial_stream_window_size(AHEAD_ON_A_STREAM)
+            .initial_connection_window_size(ahead_on_a_connection(options.max_streams))
             .keep_alive_interval(interval)
             .keep_alive_timeout(options.keepalive_timeout)
             .serve_connection(TokioIo::new(io), service);
         let mut connection = pin!(connection);
         let mut too_old = pin!(after(age_of_this_one(options.max_connection_age)));
         let mut cut_off = pin!(after(None));
+        let mut stuck = pin!(unread.for_longer_than(options.request_timeout));
         let mut asked_to_leave = false;
         let (mut finishing, mut over) = (phase.clone(), phase);
         loop {
@@ -126,6 +138,11 @@ impl<A: Answer> Connections<A> {
                 }
                 () = finishing.reached(Phase::Finishing), if !asked_to_leave => {}
                 () = cut_off.as_mut(), if asked_to_leave => return,
+                () = stuck.as_mut() => {
+                    self.metrics.refused_connection("not_reading");
+                    tracing::debug!("a connection left an answer unread for longer than request_timeout_ms");
+                    return;
+                }
                 () = over.reached(Phase::Over) => return,
             }
             // No new calls; the client connects anew, and those under way are finished.
@@ -147,6 +164,10 @@ async fn after(span: Option<Duration>) {
         Some(span) => tokio::time::sleep(span).await,
         None => pending().await,
     }
+}
+
+fn ahead_on_a_connection(streams: u32) -> u32 {
+    streams.saturating_mul(AHEAD_FOR_A_CALL).clamp(16 * AHEAD_ON_A_STREAM, LARGEST_WINDOW)
 }
 
 /// The age, less up to a tenth: connections of one deployment must not all come anew at once.

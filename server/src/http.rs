@@ -11,10 +11,10 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 
-use crate::accept::accept;
+use crate::accept::Listener;
 use crate::health::is_alive;
 use crate::metrics::Metrics;
 use crate::phase::{Heard, Phase};
@@ -84,12 +84,12 @@ fn text(status: StatusCode, text: String) -> Response<Full<Bytes>> {
 }
 
 /// Serves until the end: probes are answered while the service drains, too.
-pub(crate) async fn serve(listener: TcpListener, probes: Arc<Probes>, mut phase: Heard) {
+pub(crate) async fn serve(mut listener: Listener, probes: Arc<Probes>, mut phase: Heard) {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
         let stream = tokio::select! {
-            stream = accept(&listener) => stream,
+            stream = listener.accept() => stream,
             () = phase.reached(Phase::Over) => return,
         };
         let (probes, mut phase) = (Arc::clone(&probes), phase.clone());

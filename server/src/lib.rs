@@ -15,6 +15,7 @@ mod health;
 mod http;
 mod log;
 mod metrics;
+mod open_files;
 mod phase;
 mod pool;
 mod preface;
@@ -24,6 +25,7 @@ mod run;
 mod server;
 mod service;
 mod tls;
+mod unread;
 
 /// The messages, the client and the server of the protocol, as generated.
 pub mod proto {

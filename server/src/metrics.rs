@@ -1,6 +1,6 @@
 //! What Prometheus is told.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -229,9 +229,12 @@ impl Metrics {
         self.days_left.set(last_ms.saturating_sub(now_ms) as f64 / 86_400_000.0);
     }
 
-    /// How many worker IDs of a datacenter are free.
-    pub(crate) fn set_free(&self, datacenter: u32, free: usize) {
-        self.worker_ids_free.with_label_values(&[datacenter.to_string()]).set(free as i64);
+    /// How many worker IDs of each datacenter are free; of others nothing is known any more.
+    pub(crate) fn set_free(&self, free: &BTreeMap<u32, usize>) {
+        self.worker_ids_free.reset();
+        for (datacenter, free) in free {
+            self.worker_ids_free.with_label_values(&[datacenter.to_string()]).set(*free as i64);
+        }
     }
 
     /// What a slot's generator tells, and how often it has been suspended since the last time.

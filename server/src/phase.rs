@@ -27,8 +27,9 @@ impl Heard {
         Heard(phases.subscribe())
     }
 
+    /// The phase: over, too, once there is nobody left to tell.
     pub(crate) fn now(&self) -> Phase {
-        *self.0.borrow()
+        if self.0.has_changed().is_err() { Phase::Over } else { *self.0.borrow() }
     }
 
     /// Waits for this phase, or a later one.

@@ -14,6 +14,7 @@ use crate::calls::{Calls, code_of};
 use crate::metrics::{Method, Metrics};
 use crate::proto::id_generator_service_server::IdGeneratorServiceServer;
 use crate::service::Service;
+use crate::unread::Unread;
 
 /// The longest message that is read: a request is a number and a name.
 const LONGEST_MESSAGE: usize = 16 * 1024;
@@ -30,8 +31,12 @@ pub(crate) struct Routes<H, R, A> {
 
 /// Answers a request; shared by all connections.
 pub(crate) trait Answer: Send + Sync + 'static {
-    /// The answer to one request.
-    fn answer(self: Arc<Self>, request: Request<Incoming>) -> impl Future<Output = Response<Body>> + Send + 'static;
+    /// The answer to one request of a connection with these unread answers.
+    fn answer(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+        unread: Arc<Unread>,
+    ) -> impl Future<Output = Response<Body>> + Send + 'static;
 }
 
 /// All services, with reflection on all of them.
@@ -63,7 +68,7 @@ where
     R: v1::ServerReflection,
     A: v1alpha::ServerReflection,
 {
-    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+    async fn answer(self: Arc<Self>, request: Request<Incoming>, unread: Arc<Unread>) -> Response<Body> {
         if let Some(refusal) = not_grpc(&request) {
             return refusal;
         }
@@ -81,7 +86,7 @@ where
                 // Cheap: a clone of the service is a clone of its Arc.
                 let mut ids = self.ids.clone();
                 let headers = timeout_of(request.headers());
-                return self.calls.make(method, &headers, ids.call(request)).await;
+                return self.calls.make(method, &headers, unread, ids.call(request)).await;
             }
             Method::Health => self.health.clone().call(request).await,
             Method::Reflection => self.reflection.clone().call(request).await,

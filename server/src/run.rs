@@ -6,10 +6,11 @@ use leaseflake::{Error, ErrorCode, Options};
 
 use crate::config::ServerOptions;
 use crate::log;
+use crate::open_files;
 use crate::server::Server;
 
 /// How long threads of the runtime may take to end, once everything is given back.
-const LAST: Duration = Duration::from_millis(500);
+pub(crate) const LAST: Duration = Duration::from_millis(500);
 
 /// Serves until SIGTERM or SIGINT, then drains and gives the worker IDs back.
 ///
@@ -20,8 +21,9 @@ const LAST: Duration = Duration::from_millis(500);
 ///
 /// As [`Server::start`]; also what keeps it from ever getting a worker ID: `STORE_REJECTED`,
 /// `LAYOUT_MISMATCH`, `TIMESTAMP_OUT_OF_RANGE`, `INVALID_ARGUMENT`.
-pub fn run(options: ServerOptions, generator: Options) -> Result<(), Error> {
+pub fn run(mut options: ServerOptions, generator: Options) -> Result<(), Error> {
     log::init(&options);
+    options.max_connections = open_files::allow(options.max_connections);
     let failed = |what: &str, error: std::io::Error| Error::new(ErrorCode::Internal, format!("{what}: {error}"));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

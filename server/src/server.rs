@@ -11,7 +11,7 @@ use leaseflake::{Error, ErrorCode, Options};
 use tokio::task::JoinHandle;
 use tonic_health::server::HealthReporter;
 
-use crate::accept::listen;
+use crate::accept::{Listener, listen};
 use crate::calls::Calls;
 use crate::config::ServerOptions;
 use crate::connection::Connections;
@@ -22,11 +22,15 @@ use crate::phase::{Heard, Phase, Phases};
 use crate::pool::Pool;
 use crate::registry;
 use crate::routes::routes;
+use crate::run::LAST;
 use crate::service::Service;
 use crate::tls::Tls;
 
-/// A running service. Dropping it without [`Server::shut_down`] cuts its clients off; its leases
-/// are released with its last part.
+/// How long giving the worker IDs back may take, whatever the grace time.
+const LEAST_FOR_CLOSE: Duration = Duration::from_millis(300);
+
+/// A running service. Dropping it without [`Server::shut_down`] cuts its clients off, and gives its
+/// worker IDs back in the background.
 ///
 /// It needs a tokio runtime with a timer and I/O, and installs nothing for the process.
 #[derive(Debug)]
@@ -66,15 +70,15 @@ impl Server {
         }
         // What can be wrong with a registry's name or a layout is said before anything listens.
         generator.resolve_store()?;
-        generator.resolve_layout()?;
+        let layout = generator.resolve_layout()?;
         let tls = Tls::of(&options)?;
         let listener = listen("listen", options.listen).await?;
         let http_listener = match options.http_listen {
             Some(address) => Some(listen("http_listen", address).await?),
             None => None,
         };
-        let address = local(&listener)?;
-        let http_address = http_listener.as_ref().map(local).transpose()?;
+        let address = listener.address()?;
+        let http_address = http_listener.as_ref().map(Listener::address).transpose()?;
 
         let phases = Phases::new(Phase::Serving);
         let heard = || Heard::of(&phases);
@@ -86,7 +90,7 @@ impl Server {
         health::tell(&reporter, false).await;
         let health_service = tonic_health::server::HealthService::from_health_reporter(reporter.clone());
         let health_service = tonic_health::pb::health_server::HealthServer::new(health_service);
-        let service = Service::new(Arc::clone(&pool), Arc::clone(&metrics));
+        let service = Service::new(Arc::clone(&pool), Arc::clone(&metrics), layout.max_batch());
         let answer = routes(service, health_service, Arc::clone(&calls), Arc::clone(&metrics));
 
         let lead = Lead::of(&generator);
@@ -107,7 +111,13 @@ impl Server {
                 () = over.reached(Phase::Finishing) => {}
             }
         });
-        let opening = tokio::spawn(Arc::clone(&pool).open(generator.clone()));
+        let (opening, mut ending) = (Arc::clone(&pool).open(generator.clone()), heard());
+        let opening = tokio::spawn(async move {
+            tokio::select! {
+                opened = opening => opened,
+                () = ending.reached(Phase::Draining) => Ok(()),
+            }
+        });
 
         tell_of(&options, address, http_address, tls.as_deref());
         let (drain, grace) = (options.drain, options.grace);
@@ -167,8 +177,9 @@ impl Server {
     /// All within `grace_ms`; what is left by then is cut off.
     pub async fn shut_down(mut self, at_once: impl Future<Output = ()>) {
         let began = Instant::now();
-        // The leases are released within the grace time, too.
-        let until_cut = self.grace.saturating_sub(self.close_timeout);
+        // The leases are released within the grace time, too, and the process ends.
+        let grace = self.grace.saturating_sub(LAST);
+        let until_cut = grace.saturating_sub(self.close_timeout);
         self.phases.send_replace(Phase::Draining);
         if let Some(opening) = self.opening.take() {
             opening.abort();
@@ -188,18 +199,17 @@ impl Server {
             tracing::warn!("calls are still under way at the end of the grace time: they are cut off");
         }
         self.phases.send_replace(Phase::Over);
-        Arc::clone(&self.pool.0).close().await;
-        tracing::info!("the worker IDs are given back");
+        let left = grace.saturating_sub(began.elapsed()).max(LEAST_FOR_CLOSE);
+        match tokio::time::timeout(left, Arc::clone(&self.pool.0).close()).await {
+            Ok(()) => tracing::info!("the worker IDs are given back"),
+            Err(_) => tracing::warn!("the registry does not answer in time: the leases end by themselves"),
+        }
     }
 }
 
 fn slot_of(generator: &Options) -> Result<u32, Error> {
     let text = generator.get("slot").unwrap_or("0");
     text.parse().map_err(|_| Error::invalid("slot", text, "an integer, 0..=1023"))
-}
-
-fn local(listener: &tokio::net::TcpListener) -> Result<SocketAddr, Error> {
-    listener.local_addr().map_err(|error| Error::new(ErrorCode::Internal, format!("no address to listen on: {error}")))
 }
 
 /// Says where it listens, and what about that is unsafe.

@@ -15,11 +15,13 @@ use crate::proto::{GenerateIdBatchRequest, GenerateIdBatchResponse, GenerateIdRe
 pub(crate) struct Service {
     pool: Arc<Pool>,
     metrics: Arc<Metrics>,
+    most: usize,
 }
 
 impl Service {
-    pub(crate) fn new(pool: Arc<Pool>, metrics: Arc<Metrics>) -> Service {
-        Service { pool, metrics }
+    /// Answers from this pool, with batches of up to `most`.
+    pub(crate) fn new(pool: Arc<Pool>, metrics: Arc<Metrics>, most: usize) -> Service {
+        Service { pool, metrics, most }
     }
 }
 
@@ -50,9 +52,12 @@ impl IdGeneratorService for Service {
         request: Request<GenerateIdBatchRequest>,
     ) -> Result<Response<GenerateIdBatchResponse>, Status> {
         let request = request.get_ref();
-        // The generator knows what its layout allows; it cannot be asked for less than nothing.
+        // Before anything that another time might mend.
         let count = usize::try_from(request.count)
-            .map_err(|_| answer::status(&Error::invalid("batch size", request.count, "1..=1000"), None))?;
+            .ok()
+            .filter(|count| (1..=self.most).contains(count))
+            .ok_or_else(|| Error::invalid("batch size", request.count, format_args!("1..={}", self.most)))
+            .map_err(|error| answer::status(&error, None))?;
         let taken = self.pool.reserve(count)?;
         let first: Id = taken.first().await?;
         self.metrics.issued(&request.caller_service, count as u64);

@@ -4,7 +4,9 @@
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
-use leaseflake::Options;
+use leaseflake::clock::SystemClock;
+use leaseflake::lease::store::{Reply, Request};
+use leaseflake::{IdGenerator, Layout, Options};
 use tonic::Code;
 use tonic_types::StatusExt;
 
@@ -36,6 +38,42 @@ async fn refusals(channel: &Channel) -> [(Code, String, bool); 2] {
         let reason = details.error_info().map(|info| info.reason.clone()).unwrap_or_default();
         (status.code(), reason, details.retry_info().is_some())
     })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_that_is_dropped_gives_its_worker_id_back() {
+    let (server, _channel) = start("dropped").await;
+    let mut registry = Options::new().store("memory:dropped").resolve_store().unwrap();
+    let mut leased = || {
+        let request = Request::Read { datacenter_id: 0, layout: Layout::default() };
+        let Ok(Reply::View(view)) = registry.call(&request).result else { panic!("no answer") };
+        view.workers.iter().filter(|item| item.is_leased_at(SystemClock::wall_ms())).count()
+    };
+    assert_eq!(leased(), 1);
+    drop(server);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while leased() > 0 {
+        assert!(Instant::now() < deadline, "its lease is longer than this");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_count_that_is_not_allowed_is_so_without_a_worker_id_too() {
+    let taken = Options::new().store("memory:taken").layout("43-0-0-20");
+    let _holder = IdGenerator::open_async(taken.clone()).await.unwrap();
+    let mut options = ServerOptions::new();
+    options.listen = (Ipv4Addr::LOCALHOST, 0).into();
+    options.http_listen = None;
+    let server = Server::start(options, taken.slot(1)).await.unwrap();
+    let channel = Channel::connect(server.address()).await.unwrap();
+    for count in [0, 1001] {
+        let batch = GenerateIdBatchRequest { count, ..Default::default() };
+        let status = channel.client().generate_id_batch(batch).await.unwrap_err();
+        assert_eq!(status.code(), Code::InvalidArgument, "{status:?}");
+        assert!(status.message().contains("1..=1000"), "{status:?}");
+    }
+    assert_eq!(refusals(&channel).await[1].0, Code::Unavailable);
 }
 
 #[tokio::test(flavor = "multi_thread")]
