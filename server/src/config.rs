@@ -65,7 +65,8 @@ pub struct ServerOptions {
     pub max_streams: u32,
     /// How many ID calls at once in all. Default 20,000.
     pub max_requests: u32,
-    /// How long an ID call may take, its message included. Default 10 s.
+    /// How long an ID call may take, its message included; and how long its answer may stay unread before the
+    /// connection is cut off. Default 10 s.
     pub request_timeout: Duration,
     /// How long a connection is silent before it is pinged. Default 30 s; zero = never.
     pub keepalive_interval: Duration,

@@ -75,8 +75,8 @@ async fn a_count_that_is_not_allowed_is_invalid_argument_and_says_what_is() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn with_every_worker_id_taken_calls_say_no_worker_id_until_one_is_free() {
-    let options = memory().layout(ONE_WORKER).datacenter_id(0).acquire_timeout_ms(50);
-    let holder = IdGenerator::open(options.clone().slot(9)).unwrap();
+    let options = memory().layout(ONE_WORKER).datacenter_id(0).acquire_timeout_ms(2_000);
+    let holder = IdGenerator::open(options.clone().slot(9).acquire_timeout_ms(60_000)).unwrap();
     let server = Server::start(service(), options).await.unwrap();
     let channel = connect(&server).await;
     let status = one(&channel).await.unwrap_err();
@@ -92,7 +92,7 @@ async fn a_registry_that_cannot_be_reached_is_store_unavailable_until_it_can() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("registry.db");
     let options = Options::new().store(format_args!("sqlite:{}", path.display())).acquire_timeout_ms(300);
-    drop(IdGenerator::open(options.clone()).unwrap());
+    drop(IdGenerator::open(options.clone().acquire_timeout_ms(60_000)).unwrap());
     // Whoever holds this lock keeps all others out, as a broken network would.
     let lock = File::options().write(true).open(path.with_extension("db.lock")).unwrap();
     lock.lock().unwrap();

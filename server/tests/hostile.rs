@@ -372,8 +372,12 @@ async fn beyond_the_limit_of_calls_callers_are_told_to_come_back_and_health_stil
     for _ in 0..10 {
         begun.push(raw.begin(ONE).await.unwrap());
     }
+    until("the ten are under way", async || {
+        let (_, text) = page(server.http_address().unwrap(), "/metrics").await;
+        support::metric(&text, "leaseflake_requests_under_way") == Some(10.0)
+    })
+    .await;
     let channel = connect(&server).await;
-    until("the ten are under way", async || one(&channel).await.is_err()).await;
     support::assert_error(&one(&channel).await.unwrap_err(), Code::ResourceExhausted, "SERVER_OVERLOADED", true);
     assert!(is_serving(&channel).await, "a probe that fails here would have the server killed for being busy");
     for (answer, mut sender) in begun {
@@ -389,6 +393,11 @@ async fn beyond_the_limits_of_connections_and_streams_the_rest_is_served() {
     options.max_connections = 3;
     options.max_streams = 5;
     let server = start(options, memory()).await;
+    until("the connection that looked whether it is ready is gone", async || {
+        let (_, text) = page(server.http_address().unwrap(), "/metrics").await;
+        support::metric(&text, "leaseflake_connections") == Some(0.0)
+    })
+    .await;
     let held = [connect(&server).await, connect(&server).await, connect(&server).await];
     for channel in &held {
         one(channel).await.unwrap();

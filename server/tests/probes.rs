@@ -62,7 +62,7 @@ async fn the_http_port_answers_probes_and_refuses_the_rest_politely() {
 #[tokio::test(flavor = "multi_thread")]
 async fn before_there_is_a_worker_id_probes_say_alive_and_not_ready_and_why() {
     let options = memory().layout("41-5-0-17").datacenter_id(0).acquire_timeout_ms(50);
-    let holder = leaseflake::IdGenerator::open(options.clone().slot(9)).unwrap();
+    let holder = leaseflake::IdGenerator::open(options.clone().slot(9).acquire_timeout_ms(60_000)).unwrap();
     let server = Server::start(service(), options).await.unwrap();
     let http = server.http_address().unwrap();
     assert_eq!(page(http, "/livez").await.0, 200);

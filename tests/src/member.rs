@@ -30,7 +30,8 @@ impl MemberBuilder {
     pub fn new(program: impl AsRef<OsStr>, store: &str) -> MemberBuilder {
         let mut command = Command::new(program);
         command.env("LEASEFLAKE_STORE", store).env("AWS_CONFIG_FILE", "/dev/null").envs(CREDENTIALS);
-        MemberBuilder { command, layout: Layout::default() }
+        // A busy machine may need more than the default's time for a release, and tests look for those.
+        MemberBuilder { command, layout: Layout::default() }.option("close_timeout_ms", 20_000)
     }
 
     /// Sets an option of the generator, by its name.

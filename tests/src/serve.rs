@@ -70,12 +70,6 @@ impl ServeBuilder {
         self
     }
 
-    /// Leases so short that a test can wait for their end.
-    #[must_use]
-    pub fn short_leases(self) -> ServeBuilder {
-        self.option("lease-ttl-ms", "3000").option("heartbeat-interval-ms", "400").option("safety-margin-ms", "400")
-    }
-
     /// On the port of a server that was there before.
     #[must_use]
     pub fn on(mut self, address: SocketAddr) -> ServeBuilder {

@@ -24,7 +24,7 @@ fn used() -> Scene {
 #[test]
 fn a_worker_item_deleted_under_its_holder_stops_it_and_is_never_claimed_again() {
     let scene = Scene::new(PROGRAM);
-    let mut member = scene.member().lease(4_000).start();
+    let mut member = scene.member().lease(20_000).start();
     member.open().unwrap();
     member.run();
     let deleted = member.number("worker_id") as u32;
@@ -34,7 +34,9 @@ fn a_worker_item_deleted_under_its_holder_stops_it_and_is_never_claimed_again() 
     member.wait_until("IDs flow again", |member| !member.take().ids.is_empty());
     assert_ne!(member.number("worker_id") as u32, deleted);
     assert_eq!(scene.worker(deleted), json!(null));
-    let mut others: Vec<_> = (0..30).map(|_| scene.direct().option("lease_ttl_ms", 600_000).start()).collect();
+    let mut others: Vec<_> = (0..30)
+        .map(|_| scene.direct().option("lease_ttl_ms", 600_000).option("acquire_timeout_ms", 60_000).start())
+        .collect();
     for other in &mut others {
         other.tell("open");
     }

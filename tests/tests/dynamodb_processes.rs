@@ -29,7 +29,8 @@ processes::suite!(dynamodb, Scene::new(PROGRAM));
 fn while_the_registry_is_away_children_of_a_living_keeper_wait_and_take_no_worker_id() {
     let folder = tempfile::tempdir().unwrap();
     let scene = Scene::new(PROGRAM);
-    let mut parent = scene.member().lease(3_000).start();
+    // A heartbeat is long, so that a busy machine makes no child take its parent's keeper for dead.
+    let mut parent = scene.member().lease(3_000).option("heartbeat_interval_ms", 1_500).start();
     parent.open().unwrap();
     let worker = parent.number("worker_id") as u32;
     let children: Vec<Child> = (0..3).map(|number| parent.fork(folder.path(), &format!("child-{number}"))).collect();
@@ -60,7 +61,9 @@ fn a_process_keeps_one_connection_warm_and_has_one_thread_for_its_lease() {
     let sent = member.number("heartbeats_sent");
     member.wait_until("ten heartbeats passed", |member| member.number("heartbeats_sent") >= sent + 10);
     // Two at the start, for the two questions that are asked at once.
-    assert!(scene.proxy.connections() <= 2, "{} connections", scene.proxy.connections());
+    // One more for each request that took too long.
+    let failed = member.number("heartbeats_failed") as u64;
+    assert!(scene.proxy.connections() <= 2 + failed, "{} connections", scene.proxy.connections());
     let mut names = member.thread_names();
     names.retain(|name| name.starts_with("leaseflake-") && !name.starts_with("leaseflake-test"));
     names.sort();

@@ -618,6 +618,7 @@ fn the_endpoint_variable_of_the_sdk_is_used() {
 #[ignore = "run by the_endpoint_variable_of_the_sdk_is_used"]
 fn child_with_endpoint_variable() {
     let config = DynamoDbConfig::parse(&std::env::var("TEST_TABLE").unwrap()).unwrap();
+    let config = config.with_timeout(Duration::from_secs(60));
     assert_eq!(read(&mut DynamoDbStore::new(config), 0).unwrap().workers.len(), 32);
 }
 

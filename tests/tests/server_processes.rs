@@ -75,7 +75,7 @@ async fn servers(builder: &ServeBuilder, count: usize) -> Vec<Serve> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_is_killed_under_load_fails_no_call_and_repeats_no_id() {
     let folder = tempfile::tempdir().unwrap();
-    let builder = ServeBuilder::new(&registry(&folder)).short_leases();
+    let builder = ServeBuilder::new(&registry(&folder));
     let mut servers = servers(&builder, 2).await;
     let mut load = Load::start(&servers);
     for victim in [0, 1, 0] {

@@ -74,7 +74,7 @@ test('what a listener throws is an uncaught exception, and the other listeners a
 });
 
 test('opening without a free worker ID says so after its time, and blocks nothing meanwhile', async (t) => {
-  const one = { store: registry(t), layout: '51-0-0-12' };
+  const one = { store: registry(t), layout: '51-0-0-12', closeTimeoutMs: 20_000 };
   const holder = await IdGenerator.open(one);
   let turns = 0;
   const timer = setInterval(() => (turns += 1), 1);

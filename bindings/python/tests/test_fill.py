@@ -2,11 +2,13 @@
 
 import ctypes
 import mmap
+import threading
 from array import array
 
 import leaseflake
 import numpy
 import pytest
+from conftest import wait_until
 from leaseflake import IdGenerator, InvalidArgumentError
 
 # 20 sequence bits: more than a million IDs in a millisecond.
@@ -122,10 +124,13 @@ def test_a_count_of_numpy_is_a_count(ids):
 
 def test_a_failed_fill_says_how_many_ids_are_valid(tmp_path):
     generator = IdGenerator(store=f"sqlite:{tmp_path}/closing.db", max_wait_ms=1000)
-    import threading
-
     numbers = numpy.zeros(4_096_000, "int64")
-    closer = threading.Timer(0.05, generator.close)
+
+    def close_once_it_has_begun():
+        wait_until(lambda: numbers[0], "the first IDs")
+        generator.close()
+
+    closer = threading.Thread(target=close_once_it_has_begun)
     closer.start()
     with pytest.raises(leaseflake.ClosedError) as failed:
         generator.fill(numbers)

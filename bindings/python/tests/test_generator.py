@@ -199,7 +199,7 @@ def test_a_layout_object_brings_its_epoch(tmp_path):
 def test_a_registry_that_cannot_be_opened_is_named(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(leaseflake.StoreError, match=r"registry\.db"):
-        IdGenerator(store=f"sqlite:{tmp_path}/file/registry.db", acquire_timeout_ms=300)
+        IdGenerator(store=f"sqlite:{tmp_path}/file/registry.db")
 
 
 def test_copying_and_pickling_say_why_not(ids):

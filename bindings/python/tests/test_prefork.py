@@ -85,6 +85,16 @@ def app(environ, start_response):
 """
 
 
+def listens(path):
+    """It is there before anybody listens on it."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        try:
+            connection.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
 @at_an_exit
 def test_gunicorn_with_preload_shares_one_worker_id_and_leaks_no_lease(tmp_path, registry):
     (tmp_path / "service.py").write_text(GUNICORN)
@@ -92,7 +102,7 @@ def test_gunicorn_with_preload_shares_one_worker_id_and_leaks_no_lease(tmp_path,
     arguments = ["-m", "gunicorn", "--preload", "-w", 4, "-b", f"unix:{path}", "service:app"]
     processes, numbers, killed = set(), [], None
     with server(arguments, tmp_path, LEASEFLAKE_STORE=registry) as master:
-        wait_until(lambda: path.exists() or master.poll() is not None, "gunicorn to listen")
+        wait_until(lambda: listens(path) or master.poll() is not None, "gunicorn to listen")
 
         def served(enough):
             def ask():
@@ -123,7 +133,7 @@ def test_gunicorn_without_preload_gives_each_worker_its_own(tmp_path, registry):
     arguments = ["-m", "gunicorn", "-w", 2, "-b", f"unix:{path}", "service:app"]
     numbers = {}
     with server(arguments, tmp_path, LEASEFLAKE_STORE=registry) as master:
-        wait_until(lambda: path.exists() or master.poll() is not None, "gunicorn to listen")
+        wait_until(lambda: listens(path) or master.poll() is not None, "gunicorn to listen")
 
         def ask():
             answer = get(path)

@@ -58,7 +58,7 @@ struct ServiceArgs {
     /// How many ID calls at once; more are RESOURCE_EXHAUSTED [default: 20000] [env: LEASEFLAKE_MAX_REQUESTS]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_requests: Option<String>,
-    /// How long an ID call may take; a shorter deadline of the client wins [default: 10000] [env: LEASEFLAKE_REQUEST_TIMEOUT_MS]
+    /// How long an ID call may take, and its answer stay unread; a shorter deadline of the client wins [default: 10000] [env: LEASEFLAKE_REQUEST_TIMEOUT_MS]
     #[arg(long, value_name = "MS", allow_negative_numbers = true)]
     request_timeout_ms: Option<String>,
     /// Ping a connection that is silent this long; 0 = never [default: 30000] [env: LEASEFLAKE_KEEPALIVE_INTERVAL_MS]

@@ -68,6 +68,8 @@ pub(crate) fn bare(arguments: &[&str]) -> Command {
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("LEASEFLAKE_")) {
         command.env_remove(name);
     }
+    // A busy machine may need more than the default's time for a release, and tests look for those.
+    command.env("LEASEFLAKE_CLOSE_TIMEOUT_MS", "20000");
     command.env_remove("HOME").env_remove("XDG_STATE_HOME").args(arguments);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     #[cfg(unix)]

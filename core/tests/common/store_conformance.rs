@@ -26,7 +26,7 @@ pub fn initialise(store: &mut dyn LeaseStore, datacenter_id: u32, layout: Layout
 }
 
 pub fn view_of(store: &mut dyn LeaseStore, datacenter_id: u32, layout: Layout) -> DatacenterView {
-    match store.call(&Request::Read { datacenter_id, layout }).result {
+    match insist(store, &Request::Read { datacenter_id, layout }) {
         Ok(Reply::View(view)) => view,
         other => panic!("a read was answered with {other:?}"),
     }

@@ -6,7 +6,10 @@ const ids = await IdGenerator.open({ store: process.argv[2] });
 ids.on('state', () => {
   throw new Error('on purpose');
 });
-ids.on('state', () => console.log('told'));
+// A listener does not keep the process alive, and this does until it has been told.
+const awake = setTimeout(() => {}, 60_000);
+ids.on('state', () => {
+  console.log('told');
+  clearTimeout(awake);
+});
 await ids.close();
-// The listener does not keep the process alive, and this does until it has been told.
-setTimeout(() => {}, 500);
