@@ -26,6 +26,8 @@ use crate::unread::Unread;
 const LONGEST_HEAD: u32 = 16 * 1024;
 /// How much of an answer is kept for a reader that is slow, in bytes for each stream.
 const KEPT_FOR_A_SLOW_READER: usize = 64 * 1024;
+/// How long an answer may stay unread at least, whatever the limit of calls.
+const LEAST_UNREAD: Duration = Duration::from_secs(1);
 /// How much a client may send ahead of being read, in bytes, on a stream: requests are small.
 const AHEAD_ON_A_STREAM: u32 = 64 * 1024;
 /// The same on its connection, for each call that it may make at once. HTTP/2 has the client calm down, and ends the
@@ -122,7 +124,7 @@ impl<A: Answer> Connections<A> {
         let mut connection = pin!(connection);
         let mut too_old = pin!(after(age_of_this_one(options.max_connection_age)));
         let mut cut_off = pin!(after(None));
-        let mut stuck = pin!(unread.for_longer_than(options.request_timeout));
+        let mut stuck = pin!(unread.for_longer_than(options.request_timeout.max(LEAST_UNREAD)));
         let mut asked_to_leave = false;
         let (mut finishing, mut over) = (phase.clone(), phase);
         loop {
