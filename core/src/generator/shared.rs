@@ -23,11 +23,17 @@ pub(crate) struct Shared {
     pub(crate) keeper_generation: AtomicU64,
     /// The same, as soon as a thread has begun to leave an inherited page.
     pub(crate) leaving: AtomicU64,
-    /// The page before this one, where there is one: a thread may still be in it.
-    previous: AtomicPtr<Page>,
+    /// The page before this one, where there is one.
+    replaced: AtomicPtr<Replaced>,
     /// Open handles.
     pub(crate) handles: AtomicUsize,
     pub(crate) host: Host,
+}
+
+/// A page that another one has replaced: a thread may still be in it, so it lives as long as the generator.
+struct Replaced {
+    page: Arc<Page>,
+    before: *mut Replaced,
 }
 
 /// Where a generator lives: in this process, or in a simulated one.
@@ -72,7 +78,7 @@ impl Shared {
             link: AtomicPtr::new(Box::into_raw(Box::new(Link::new(now)))),
             keeper_generation: AtomicU64::new(generation),
             leaving: AtomicU64::new(generation),
-            previous: AtomicPtr::new(std::ptr::null_mut()),
+            replaced: AtomicPtr::new(std::ptr::null_mut()),
             handles: AtomicUsize::new(0),
             config,
             clock,
@@ -97,7 +103,7 @@ impl Shared {
     }
 
     #[cfg(all(test, not(leaseflake_loom)))]
-    fn page_handle(&self) -> Arc<Page> {
+    pub(crate) fn page_handle(&self) -> Arc<Page> {
         let page = self.page.load(Ordering::Acquire);
         // SAFETY: made by `Arc::into_raw`, and alive for as long as `self`.
         unsafe {
@@ -120,15 +126,19 @@ impl Shared {
     /// Puts another page in place. The old one stays mapped: threads may be in it.
     pub(crate) fn replace_page(&self, page: Page) {
         page.header().allow_wait(self.page().header().longest_wait());
-        let previous = self.page.swap(Arc::into_raw(Arc::new(page)).cast_mut(), Ordering::AcqRel);
-        self.previous.store(previous, Ordering::Release);
+        let before = self.replaced.load(Ordering::Acquire);
+        let page = self.page.swap(Arc::into_raw(Arc::new(page)).cast_mut(), Ordering::AcqRel);
+        // SAFETY: made by `Arc::into_raw`, and nobody else replaces a page meanwhile: the keeper does, or the one
+        // thread that leaves for all of a child without one.
+        let page = unsafe { Arc::from_raw(page) };
+        self.replaced.store(Box::into_raw(Box::new(Replaced { page, before })), Ordering::Release);
     }
 
     /// The newest word that was issued from the page before this one.
     fn newest_before(&self) -> u64 {
-        let previous = self.previous.load(Ordering::Acquire);
-        // SAFETY: null or a page that was replaced; those are never freed before `self`.
-        unsafe { previous.as_ref() }.map_or(0, Page::newest)
+        let replaced = self.replaced.load(Ordering::Acquire);
+        // SAFETY: null or a box of ours, freed with `self`.
+        unsafe { replaced.as_ref() }.map_or(0, |replaced| replaced.page.newest())
     }
 
     /// Puts a fresh link in place. The old one stays: it may be locked by a thread that did not
@@ -260,11 +270,15 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // SAFETY: both are ours, and the last user is gone. What a fork or a full page left behind
-        // was given up for good when it was replaced.
+        // SAFETY: all are ours, and the last user is gone. Only the links that forks left behind are given up for good:
+        // a thread that did not come along may hold their locks.
         unsafe {
             drop(Arc::from_raw(self.page.load(Ordering::Acquire)));
             drop(Box::from_raw(self.link.load(Ordering::Acquire)));
+            let mut replaced = self.replaced.load(Ordering::Acquire);
+            while !replaced.is_null() {
+                replaced = Box::from_raw(replaced).before;
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The window, the slots and the waits, case by case.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
@@ -125,9 +126,10 @@ fn the_ends_of_the_timestamp_field_are_errors() {
 }
 
 #[test]
-fn a_page_that_is_full_of_leases_is_followed_by_another_one() {
+fn a_page_that_is_full_of_leases_is_followed_by_another_one_and_all_go_with_the_generator() {
     let clock = FakeClock::at_ms(START_MS);
     let shared = generator(Options::new(), &clock);
+    let mut pages = vec![Arc::downgrade(&shared.page_handle())];
     let mut newest = 0;
     for lease in 0..10_000u32 {
         open_window(&shared, lease % 32, START_MS, START_MS + 600_000_000);
@@ -135,7 +137,15 @@ fn a_page_that_is_full_of_leases_is_followed_by_another_one() {
         let taken = shared.reserve(Want::Exactly(1), 10).expect("every lease issues");
         assert!(taken.first > newest, "lease {lease} went back");
         newest = taken.first;
+        let page = Arc::downgrade(&shared.page_handle());
+        if !pages.last().is_some_and(|last| last.ptr_eq(&page)) {
+            pages.push(page);
+        }
     }
+    assert_eq!(pages.len(), 3);
+    assert!(pages.iter().all(|page| page.strong_count() == 1), "a thread may still be in any of them");
+    drop(shared);
+    assert!(pages.iter().all(|page| page.strong_count() == 0));
 }
 
 #[test]
