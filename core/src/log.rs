@@ -1,6 +1,6 @@
 //! `LEASEFLAKE_LOG=warn` writes to stderr; off by default, and never in the host's way.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::sync::Once;
 
 /// Installs the writer once, if the variable asks for it and the host has no subscriber already.
@@ -21,7 +21,13 @@ pub(crate) fn init() {
             }
         };
         // A host that has a subscriber of its own gets the events there.
-        let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+        let _ = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_writer(std::io::stderr)
+            .with_ansi(std::io::stderr().is_terminal())
+            // They would go to where nothing can be written, by way of a panic.
+            .log_internal_errors(false)
+            .try_init();
     });
 }
 

@@ -69,7 +69,7 @@ impl Registry {
     fn free(&mut self, datacenters: &[u32]) -> Result<BTreeMap<u32, usize>, Error> {
         let mut free = BTreeMap::new();
         for &datacenter_id in datacenters {
-            let answer = self.store.call(&Request::Read { datacenter_id, layout: self.layout.clone() });
+            let answer = self.store.call(&Request::Read { datacenter_id, layout: self.layout });
             let Reply::View(view) = answer.result? else { continue };
             let now_ms = SystemClock::wall_ms();
             let of_this_one = view.workers.iter().filter(|item| !item.is_leased_at(now_ms)).count();

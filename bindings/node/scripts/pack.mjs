@@ -50,14 +50,20 @@ function pack(manifest, files) {
 checkGlibc(binary);
 mkdirSync(folder, { recursive: true });
 
+const thirdParty = join(folder, 'THIRD-PARTY-LICENSES.txt');
+const licenses = [join(root, 'scripts/third-party-licenses'), 'leaseflake-node'];
+writeFileSync(thirdParty, execFileSync('python3', licenses, { cwd: root, maxBuffer: 64 << 20 }));
 const forPlatform = read(join(here, 'npm', platform, 'package.json'));
 pack(forPlatform, [
   [binary, forPlatform.main],
   [join(here, 'npm', platform, 'README.md'), 'README.md'],
+  [thirdParty, 'THIRD-PARTY-LICENSES.txt'],
 ]);
 
 const { scripts: _scripts, devDependencies: _devDependencies, ...main } = read(join(here, 'package.json'));
-pack({ ...main, optionalDependencies: { [forPlatform.name]: version } }, [
+// Of all platforms, whichever this one is: npm installs the one that fits.
+const platforms = readdirSync(join(here, 'npm')).map((name) => read(join(here, 'npm', name, 'package.json')).name);
+pack({ ...main, optionalDependencies: Object.fromEntries(platforms.map((name) => [name, version])) }, [
   [join(here, 'dist'), 'dist'],
   [join(here, 'README.md'), 'README.md'],
 ]);

@@ -3,9 +3,10 @@
 mod hosted;
 mod reserved;
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::ops::Range;
-use std::task::Poll;
+use std::pin::pin;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use super::link::Opening;
@@ -13,16 +14,20 @@ use super::process::table;
 use super::shared::{Host, Shared};
 use super::slot::{Refusal, Reservation, Want};
 use super::table::Key;
-use super::{exit, explain, keep};
-use crate::clock::ClockSource;
-use crate::error::Error;
+use super::{exit, explain, keep, leave, timer};
+use crate::clock::{ClockSource, Now};
+use crate::error::{Error, ErrorCode};
 use crate::id::Id;
 use crate::layout::{IdParts, Layout};
+use crate::lease::state::LeaseState;
 use crate::options::Options;
 use crate::status::Status;
 use crate::sync::{Arc, AtomicBool, Ordering};
 
 pub use reserved::Reserved;
+
+/// How often a forked child that opens looks at what its parent's keeper has come to.
+const LOOK_AT_PARENT_EVERY: Duration = Duration::from_millis(10);
 
 /// Makes 64-bit, time-sorted IDs that never repeat among all who use the same registry.
 ///
@@ -67,9 +72,12 @@ impl IdGenerator {
         let (handle, deadline_ms) = IdGenerator::begin(options)?;
         loop {
             let now = handle.shared.clock.now();
-            match handle.shared.link().opening(now, deadline_ms) {
+            match handle.opening(now, deadline_ms, None) {
                 Opening::Ready(result) => return result.map(|()| handle),
-                Opening::Pending => handle.shared.link().wait_for_opening(now, deadline_ms),
+                Opening::Pending if handle.shared.owns_keeper() => {
+                    handle.shared.link().wait_for_opening(now, deadline_ms);
+                }
+                Opening::Pending => std::thread::sleep(handle.look_again_in(now, deadline_ms)),
             }
         }
     }
@@ -82,19 +90,54 @@ impl IdGenerator {
     pub async fn open_async(options: Options) -> Result<IdGenerator, Error> {
         let (handle, deadline_ms) = IdGenerator::begin(options)?;
         let handle = hosted::Unfinished::new(handle);
+        let mut look_again = pin!(timer::sleep(Duration::ZERO));
         let opened = poll_fn(|context| {
-            let now = handle.shared.clock.now();
-            match handle.shared.link().poll_opening(now, deadline_ms, context.waker()) {
-                Opening::Ready(result) => Poll::Ready(result),
-                Opening::Pending => {
-                    // The keeper wakes whoever waits when their time is over, too.
-                    handle.shared.page().header().wake_now();
-                    Poll::Pending
+            loop {
+                let now = handle.shared.clock.now();
+                if let Opening::Ready(result) = handle.opening(now, deadline_ms, Some(context.waker())) {
+                    return Poll::Ready(result);
                 }
+                // The keeper wakes whoever waits; not at the end of their time, while it waits for the registry itself.
+                if look_again.as_mut().poll(context).is_pending() {
+                    return Poll::Pending;
+                }
+                look_again.set(timer::sleep(handle.look_again_in(now, deadline_ms)));
             }
         })
         .await;
         opened.map(|()| handle.finish())
+    }
+
+    /// Whether an `open` is done; with a waker, to be woken when that may have changed.
+    fn opening(&self, now: Now, deadline_ms: u64, waker: Option<&Waker>) -> Opening {
+        let shared = &self.shared;
+        if !shared.owns_keeper() {
+            leave::leave_if_orphaned(shared);
+        }
+        if shared.owns_keeper() {
+            return match waker {
+                Some(waker) => shared.link().poll_opening(now, deadline_ms, waker),
+                None => shared.link().opening(now, deadline_ms),
+            };
+        }
+        // The keeper is that of a process that forked us, and so is the link, with its lock.
+        match shared.page().header().state() {
+            LeaseState::Active | LeaseState::Suspended => Opening::Ready(Ok(())),
+            _ if now.boot_ms >= deadline_ms => Opening::Ready(Err(Error::new(
+                ErrorCode::NoWorkerId,
+                format!(
+                    "the process that this one was forked from has acquired no worker ID in {} within acquire_timeout_ms",
+                    shared.config.store.name()
+                ),
+            ))),
+            _ => Opening::Pending,
+        }
+    }
+
+    /// How long an `open` that is not done may sleep, where a change wakes it or nothing does.
+    fn look_again_in(&self, now: Now, deadline_ms: u64) -> Duration {
+        let left = Duration::from_millis(deadline_ms.saturating_sub(now.boot_ms).max(1));
+        if self.shared.owns_keeper() { left } else { left.min(LOOK_AT_PARENT_EVERY) }
     }
 
     /// A handle whose generator has begun to acquire, and the boot time to give up at.
@@ -353,12 +396,13 @@ impl IdGenerator {
             return;
         }
         let deadline_ms = self.shared.clock.now().boot_ms + timeout.as_millis() as u64;
+        let mut give_up = pin!(timer::sleep(timeout));
         poll_fn(|context| {
             if self.shared.link().poll_finished(self.shared.clock.now(), deadline_ms, context.waker()) {
                 return Poll::Ready(());
             }
             self.shared.page().header().wake_now();
-            Poll::Pending
+            give_up.as_mut().poll(context)
         })
         .await;
     }

@@ -50,8 +50,11 @@ fn run_guarded(shared: &Arc<Shared>) {
         // Nothing more is issued under a lease that nobody keeps.
         shared.page().retire_current(&shared.limits);
         shared.page().header().close();
-        let error = crate::guard::panic_error("the keeper", &*panic);
-        shared.link().fail(error, shared.clock.now());
+        // What listens to log lines is the host's, and may panic as well.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let error = crate::guard::panic_error("the keeper", &*panic);
+            shared.link().fail(error, shared.clock.now());
+        }));
     }
     shared.link().finish();
 }

@@ -95,8 +95,7 @@ impl Timer {
     fn ask(&'static self, until: Instant, waker: Arc<Mutex<Waker>>) -> bool {
         let mut sleepers = self.lock();
         if !sleepers.running {
-            let thread = std::thread::Builder::new().name("leaseflake-time".to_owned());
-            if thread.spawn(move || self.run()).is_err() {
+            if crate::thread::spawn("leaseflake-time", move || self.run()).is_err() {
                 return false;
             }
             sleepers.running = true;

@@ -65,6 +65,8 @@ class Listener:
         if not self._stopped.is_set():
             # The parent's thread may have been anywhere.
             self._stopped = threading.Event()
+            # The child's own changes are numbered from 1, once it has a keeper of its own.
+            self._seen = 0
             self._start()
 
 
