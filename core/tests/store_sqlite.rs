@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use leaseflake::Layout;
 use leaseflake::lease::record::LeaseRecord;
 use leaseflake::lease::store::sqlite::SqliteStore;
 use leaseflake::lease::store::{FenceRequest, LeaseStore, Reply, Request, StoreError, StoreErrorKind};
+use leaseflake::{ErrorCode, Layout};
 use rusqlite::Connection;
 
 #[path = "common/store_conformance.rs"]
@@ -93,7 +93,7 @@ fn fence(store: &mut SqliteStore, at_ms: i64) -> Result<Reply, StoreError> {
 #[track_caller]
 fn rejected(answer: Result<Reply, StoreError>) -> StoreError {
     let error = answer.expect_err("must be refused");
-    assert_eq!(error.kind, StoreErrorKind::Rejected, "{error}");
+    assert_eq!(error.code(), ErrorCode::StoreRejected, "{error}");
     error
 }
 

@@ -7,6 +7,9 @@ use crate::error::Error;
 use crate::rules::{Rule, holds};
 use crate::sync::{Arc, Ordering};
 
+/// How long after a failure another page is tried, in ms.
+const TRY_AGAIN_AFTER_MS: u64 = 2_000;
+
 /// Whether a page is usable without its keeper: only if that lives, or will.
 fn orphaned(shared: &Shared) -> bool {
     let header = shared.page().header();
@@ -22,18 +25,27 @@ pub(crate) fn leave_if_orphaned(shared: &Arc<Shared>) -> bool {
     if inherited == own || !orphaned(shared) {
         return false;
     }
-    // One thread leaves for all; the others are told that a lease is being acquired.
-    if shared.leaving.compare_exchange(inherited, own, Ordering::AcqRel, Ordering::Acquire).is_err() {
+    // One thread leaves for all; the others are told that a lease is being acquired. A thread that was about to leave
+    // in the process that forked us did not come along.
+    let leaving = shared.leaving.load(Ordering::Acquire);
+    if leaving == own || shared.leaving.compare_exchange(leaving, own, Ordering::AcqRel, Ordering::Acquire).is_err() {
         return true;
     }
-    match page_of_our_own(shared) {
-        Ok(()) => shared.keeper_generation.store(own, Ordering::Release),
-        Err(error) => {
-            tracing::error!("cannot leave the page of a parent that is gone: {error}");
-            // The next call tries again.
-            shared.leaving.store(inherited, Ordering::Release);
+    let now_ms = shared.clock.get().boot_ns() / 1_000_000;
+    if now_ms >= shared.leave_from_ms.load(Ordering::Acquire) {
+        match page_of_our_own(shared) {
+            Ok(()) => {
+                shared.keeper_generation.store(own, Ordering::Release);
+                return true;
+            }
+            Err(error) => {
+                tracing::error!("cannot leave the page of a parent that is gone: {error}");
+                // A page that was given up is kept for the threads in it: not one for each call.
+                shared.leave_from_ms.store(now_ms + TRY_AGAIN_AFTER_MS, Ordering::Release);
+            }
         }
     }
+    shared.leaving.store(inherited, Ordering::Release);
     true
 }
 

@@ -59,8 +59,7 @@ impl Link {
         let mut inner = lock(&self.inner);
         if inner.status != *status {
             inner.status = status.clone();
-            wake_all(&mut inner);
-            self.changed.notify_all();
+            self.wake_all(inner);
         }
     }
 
@@ -70,16 +69,14 @@ impl Link {
         inner.status.fail(error, now.wall_ms);
         inner.status.enter(LeaseState::Closed, now.wall_ms, "the keeper has ended");
         inner.finished = true;
-        wake_all(&mut inner);
-        self.changed.notify_all();
+        self.wake_all(inner);
     }
 
     /// The keeper has ended.
     pub(crate) fn finish(&self) {
         let mut inner = lock(&self.inner);
         inner.finished = true;
-        wake_all(&mut inner);
-        self.changed.notify_all();
+        self.wake_all(inner);
     }
 
     pub(crate) fn is_finished(&self) -> bool {
@@ -151,7 +148,7 @@ impl Link {
 
     /// Wakes all who wait without a thread.
     pub(crate) fn wake_waiting(&self) {
-        wake_all(&mut lock(&self.inner));
+        self.wake_all(lock(&self.inner));
     }
 
     /// Has all who wait for a change look again.
@@ -166,6 +163,16 @@ impl Link {
         let inner = lock(&self.inner);
         if !enough(&inner.status, inner.finished) {
             self.wait_changed(inner, span);
+        }
+    }
+
+    /// Wakes all who wait, once the lock is free: a waker is the host's, and may come back here.
+    fn wake_all(&self, mut inner: MutexGuard<'_, Inner>) {
+        let wakers = std::mem::take(&mut inner.wakers);
+        drop(inner);
+        self.changed.notify_all();
+        for (_, waker) in wakers {
+            waker.wake();
         }
     }
 
@@ -200,10 +207,4 @@ fn opening(inner: &Inner, now: Now, deadline_ms: u64) -> Opening {
         })));
     }
     Opening::Pending
-}
-
-fn wake_all(inner: &mut Inner) {
-    for (_, waker) in inner.wakers.drain(..) {
-        waker.wake();
-    }
 }

@@ -23,6 +23,8 @@ pub(crate) struct Shared {
     pub(crate) keeper_generation: AtomicU64,
     /// The same, as soon as a thread has begun to leave an inherited page.
     pub(crate) leaving: AtomicU64,
+    /// When leaving may be tried again after a failure: boot time, in ms.
+    pub(crate) leave_from_ms: AtomicU64,
     /// The page before this one, where there is one.
     replaced: AtomicPtr<Replaced>,
     /// Open handles.
@@ -78,6 +80,7 @@ impl Shared {
             link: AtomicPtr::new(Box::into_raw(Box::new(Link::new(now)))),
             keeper_generation: AtomicU64::new(generation),
             leaving: AtomicU64::new(generation),
+            leave_from_ms: AtomicU64::new(0),
             replaced: AtomicPtr::new(std::ptr::null_mut()),
             handles: AtomicUsize::new(0),
             config,
@@ -334,7 +337,9 @@ impl LeasePage for KeptPage {
     }
 
     fn is_retired(&self) -> bool {
-        self.0.page().current().is_retired()
+        // A page that is closed stays so: a close has retired its slot, and nothing is opened after that.
+        let page = self.0.page();
+        page.current().is_retired() && !page.header().is_closed()
     }
 
     fn ceiling_ms(&self) -> i64 {

@@ -116,7 +116,9 @@ impl Timer {
             if !due.is_empty() {
                 drop(sleepers);
                 for sleeper in due {
-                    sleeper.waker.lock().unwrap_or_else(PoisonError::into_inner).wake_by_ref();
+                    // Not under its lock: what it wakes may ask for another sleep at once.
+                    let waker = sleeper.waker.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                    waker.wake();
                 }
                 sleepers = self.lock();
                 continue;

@@ -44,7 +44,7 @@ pub trait LeasePage {
     fn retire(&self) -> i64;
     /// The newest timestamp issued from the slot in use.
     fn newest_ms(&self) -> i64;
-    /// Whether the slot in use is retired: by us, or by a child that left.
+    /// Whether the slot in use is retired, by us or by a child that left, and another one may be opened.
     fn is_retired(&self) -> bool;
     /// The first timestamp that the slot in use refuses.
     fn ceiling_ms(&self) -> i64;
@@ -426,6 +426,18 @@ impl<P: LeasePage> Keeper<P> {
         }
         None
     }
+}
+
+/// How many attempts are remembered whose answers may have been lost. One that is older than as many others and lands
+/// after all is a claim that expires, or a heartbeat that costs the lease: nothing is issued by either.
+const REMEMBERED: usize = 1_000;
+
+/// Remembers an attempt; a registry that is away for days must not fill our memory.
+fn remember<T>(attempts: &mut Vec<T>, attempt: T) {
+    if attempts.len() >= REMEMBERED {
+        attempts.remove(0);
+    }
+    attempts.push(attempt);
 }
 
 /// Whether at least half of a datacenter's worker IDs are free (unexpired ones count as taken).

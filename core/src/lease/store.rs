@@ -147,6 +147,9 @@ pub enum StoreErrorKind {
     Unavailable,
     /// No table, no permission, broken or restored: trying again does not help by itself.
     Rejected,
+    /// What a lease was held in is not there any more, or is not the same: it was removed, exchanged or put back to
+    /// an older state. Rejected, and nothing may be issued under that lease.
+    Gone,
     /// The registry pins something else.
     LayoutMismatch,
     /// The registry refused our signature because our clock is off.
@@ -165,7 +168,7 @@ impl StoreError {
     pub fn code(&self) -> ErrorCode {
         match self.kind {
             StoreErrorKind::Unavailable => ErrorCode::StoreUnavailable,
-            StoreErrorKind::Rejected => ErrorCode::StoreRejected,
+            StoreErrorKind::Rejected | StoreErrorKind::Gone => ErrorCode::StoreRejected,
             StoreErrorKind::LayoutMismatch => ErrorCode::LayoutMismatch,
             StoreErrorKind::ClockUntrusted => ErrorCode::ClockUntrusted,
             StoreErrorKind::InvalidArgument => ErrorCode::InvalidArgument,

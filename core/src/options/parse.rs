@@ -272,11 +272,11 @@ impl StoreSpec {
         }
         if let Some(rest) = text.strip_prefix("sqlite:") {
             #[cfg(feature = "sqlite")]
-            return if rest.is_empty() {
-                Ok(StoreSpec::Sqlite(SqliteStore::default_path()?))
-            } else {
-                Ok(StoreSpec::Sqlite(PathBuf::from(rest)))
-            };
+            {
+                let path = if rest.is_empty() { SqliteStore::default_path()? } else { PathBuf::from(rest) };
+                // For good: the process may change its directory, and a child of it begin anew in another one.
+                return Ok(StoreSpec::Sqlite(std::path::absolute(&path).unwrap_or(path)));
+            }
             #[cfg(not(feature = "sqlite"))]
             return Err(without_feature("sqlite", rest));
         }

@@ -4,9 +4,16 @@
 //! and a lock that one of them held at the fork stays held.
 
 use std::collections::HashSet;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::task::{Context, Waker};
 
-use crate::{IdGenerator, Options};
+use crate::clock::ClockSource;
+use crate::generator::leave::leave_if_orphaned;
+use crate::testing::{FakeClock, generator};
+use crate::{DEFAULT_EPOCH_MS, IdGenerator, Options};
 
 /// IDs that one process takes.
 const EACH: usize = 20_000;
@@ -81,4 +88,42 @@ fn parent_four_children_and_a_grandchild_generate_at_once_and_repeat_nothing() {
     assert_eq!(all.len(), 6 * EACH, "an ID was given twice");
     assert_eq!(generator.status().counters.leases_acquired, 1, "children share the parent's worker ID");
     assert_eq!(generator.status().issued, 6 * EACH as u64, "the counter is shared, too");
+}
+
+#[test]
+fn an_open_in_a_child_waits_for_what_its_parents_keeper_comes_to() {
+    let one_worker = Options::new().store("memory:fork-opens").layout("43-0-0-20").acquire_timeout_ms(60_000);
+    let holder = IdGenerator::open(one_worker.clone()).expect("the worker ID is free");
+    let second = one_worker.slot(1);
+    // Begun, and waiting for a worker ID that nobody gives back yet.
+    let mut opening = pin!(IdGenerator::open_async(second.clone()));
+    assert!(opening.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    // SAFETY: the child opens what it has inherited, and ends by _exit.
+    let pid = unsafe { libc::fork() };
+    assert!(pid >= 0);
+    if pid == 0 {
+        // SAFETY: a child that hangs is ended by the kernel, and the test fails.
+        unsafe { libc::alarm(60) };
+        let opened = IdGenerator::open(second);
+        let code = opened.as_ref().map_or(1, |generator| i32::from(generator.next_id_or_code().is_err()));
+        // SAFETY: ends this process without running the parent's exit handlers, or dropping its generators.
+        unsafe { libc::_exit(code) };
+    }
+    holder.close();
+    let mut status = 0;
+    // SAFETY: a child of ours.
+    unsafe { libc::waitpid(pid, &mut status, 0) };
+    assert_eq!(status, 0, "the child's open failed, or hung");
+}
+
+#[test]
+fn a_child_leaves_though_a_thread_was_about_to_where_it_was_forked() {
+    let clock = FakeClock::at_ms(DEFAULT_EPOCH_MS + 1_000_000_000);
+    let parent = generator(Options::new(), &clock);
+    let child = Arc::new(parent.forked(ClockSource::Injected(clock), 3));
+    // The process between the two, number 2, was in the midst of it.
+    child.leaving.store(2, Ordering::SeqCst);
+    parent.page().header().close();
+    assert!(leave_if_orphaned(&child));
+    assert!(child.owns_keeper());
 }

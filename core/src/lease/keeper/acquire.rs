@@ -1,6 +1,6 @@
 //! Acquiring: read, choose, claim; after a lost claim read again.
 
-use super::{Claim, Flight, Keeper, LOOK_AGAIN_MS, Lease, LeasePage};
+use super::{Claim, Flight, Keeper, LOOK_AGAIN_MS, Lease, LeasePage, remember};
 use crate::clock::Now;
 use crate::error::{Error, ErrorCode};
 use crate::lease::pin;
@@ -193,7 +193,7 @@ impl<P: LeasePage> Keeper<P> {
             }
             Err(error) => {
                 // It may have landed, or may land yet: the next read tells.
-                self.claims.push(claim);
+                remember(&mut self.claims, claim);
                 self.retry_later(now, random, error.into());
             }
         }

@@ -1,11 +1,11 @@
 //! Holding: heartbeats that raise the ceiling, leases that grow, and the release.
 
-use super::{Flight, Keeper, LOOK_AT_CLOCK_MS, LOOK_AT_FREE_MS, Lease, LeasePage, Step, half_are_free};
+use super::{Flight, Keeper, LOOK_AT_CLOCK_MS, LOOK_AT_FREE_MS, Lease, LeasePage, Step, half_are_free, remember};
 use crate::clock::Now;
 use crate::error::{Error, ErrorCode};
 use crate::lease::record::LeaseRecord;
 use crate::lease::state::LeaseState;
-use crate::lease::store::{LeaseWrite, Reply, StoreError};
+use crate::lease::store::{LeaseWrite, Reply, StoreError, StoreErrorKind};
 use crate::random::Random;
 use crate::rules::{Rule, holds};
 
@@ -100,7 +100,7 @@ impl<P: LeasePage> Keeper<P> {
         if may_grow {
             lease.length_ms = lease.length_ms.max(wanted);
         }
-        lease.unconfirmed.push(renewal_id.clone());
+        remember(&mut lease.unconfirmed, renewal_id.clone());
         let expiry = base.saturating_add(lease.length_ms);
         let expiry = if holds(Rule::MonotoneExpiry) { expiry.max(lease.expiry_ms) } else { expiry };
         let Some(lease) = &self.lease else { unreachable!("as above") };
@@ -140,6 +140,10 @@ impl<P: LeasePage> Keeper<P> {
             Ok(Reply::Refused(item)) => {
                 self.status.counters.heartbeats_failed += 1;
                 self.lose(now, item);
+            }
+            Err(error) if error.kind == StoreErrorKind::Gone => {
+                self.status.counters.heartbeats_failed += 1;
+                self.forsake(now, random, error);
             }
             Ok(Reply::View(_)) | Err(_) => {
                 self.status.counters.heartbeats_failed += 1;
@@ -192,6 +196,17 @@ impl<P: LeasePage> Keeper<P> {
         self.status.lease = None;
         self.searching = 0;
         self.succeeded(now);
+    }
+
+    /// What the lease was held in is gone: stop at once, since nothing keeps others from it any more.
+    fn forsake(&mut self, now: Now, random: &mut dyn Random, error: StoreError) {
+        self.page.retire();
+        self.lease = None;
+        self.status.counters.leases_lost += 1;
+        self.status.enter(LeaseState::Lost, now.wall_ms, error.message.clone());
+        self.status.lease = None;
+        self.searching = 0;
+        self.retry_later(now, random, error.into());
     }
 
     /// The way out: release what is held, until the time is over.

@@ -123,7 +123,7 @@ impl SqliteStore {
                 Request::Initialise { .. } if !known.is_known() => DatabaseFile::create(path)?,
                 _ if questions::re_pins(request) => DatabaseFile::create(path)?,
                 Request::Read { .. } if !known.is_known() => return self.nothing_there(request),
-                _ => return Err(Failure::rejected(file::VANISHED)),
+                _ => return Err(Failure::gone(file::VANISHED)),
             },
         };
         if !questions::re_pins(request) {
@@ -144,7 +144,7 @@ impl SqliteStore {
     fn nothing_there(&self, request: &Request) -> Result<Reply, Failure> {
         match request {
             Request::Read { .. } if !self.met => Ok(Reply::View(DatacenterView::default())),
-            _ => Err(Failure::rejected(file::VANISHED)),
+            _ => Err(Failure::gone(file::VANISHED)),
         }
     }
 }

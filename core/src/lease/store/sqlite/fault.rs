@@ -20,6 +20,10 @@ impl Failure {
         Failure::Store(StoreError::new(StoreErrorKind::Rejected, message))
     }
 
+    pub(super) fn gone(message: impl Into<String>) -> Failure {
+        Failure::Store(StoreError::new(StoreErrorKind::Gone, message))
+    }
+
     pub(super) fn unavailable(message: impl Into<String>) -> Failure {
         Failure::Store(StoreError::new(StoreErrorKind::Unavailable, message))
     }

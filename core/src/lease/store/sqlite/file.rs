@@ -165,8 +165,8 @@ impl DatabaseFile {
     pub(super) fn check_still_named(&self) -> Result<(), Failure> {
         match identity_at(&self.path)? {
             Some(id) if id == self.id => Ok(()),
-            Some(id) => Err(Failure::rejected(exchanged(&self.id, &id))),
-            None => Err(Failure::rejected(VANISHED)),
+            Some(id) => Err(Failure::gone(exchanged(&self.id, &id))),
+            None => Err(Failure::gone(VANISHED)),
         }
     }
 
@@ -192,7 +192,7 @@ impl DatabaseFile {
         let length = self.file.metadata().map_err(|error| Failure::io("look at it", &error))?.len();
         match self.header()? {
             Some(header) if header.length() <= length => Ok(()),
-            _ => Err(Failure::rejected(format!("it was cut off at {length} bytes: {VANISHED}"))),
+            _ => Err(Failure::gone(format!("it was cut off at {length} bytes: {VANISHED}"))),
         }
     }
 
@@ -201,7 +201,7 @@ impl DatabaseFile {
         let found = self.changes()?;
         // The counter wraps around.
         if record.id == self.id && (found.wrapping_sub(record.changes) as i32) < 0 {
-            return Err(Failure::rejected(restored(record.changes, found)));
+            return Err(Failure::gone(restored(record.changes, found)));
         }
         Ok(())
     }

@@ -48,8 +48,8 @@ pub(super) fn checked_pin(
 ) -> Result<(), Failure> {
     match pin(transaction, datacenter_id)? {
         Some(pin) if pin.table_id == table.table_id => Ok(()),
-        Some(pin) => Err(Failure::rejected(file::exchanged(&pin.table_id, &table.table_id))),
-        None => Err(Failure::rejected(format!(
+        Some(pin) => Err(Failure::gone(file::exchanged(&pin.table_id, &table.table_id))),
+        None => Err(Failure::gone(format!(
             "datacenter {datacenter_id} has no LAYOUT: it was never initialised, or LAYOUT was deleted (then stop all \
              holders and run `leaseflake registry fence`)"
         ))),

@@ -29,7 +29,7 @@ impl Known<'_> {
     /// Whether this is the file that was known.
     pub(super) fn check_same(&self, file: &DatabaseFile) -> Result<(), Failure> {
         match self.record {
-            Some(record) if record.id != file.id() => Err(Failure::rejected(file::exchanged(&record.id, file.id()))),
+            Some(record) if record.id != file.id() => Err(Failure::gone(file::exchanged(&record.id, file.id()))),
             _ => Ok(()),
         }
     }
@@ -37,7 +37,7 @@ impl Known<'_> {
     /// Whether the file, opened and whole, is the one that was known, in no older state.
     fn check(&self, file: &DatabaseFile, holds_nothing: bool) -> Result<(), Failure> {
         if holds_nothing && self.is_known() {
-            return Err(Failure::rejected(file::VANISHED));
+            return Err(Failure::gone(file::VANISHED));
         }
         self.check_same(file)?;
         self.record.map_or(Ok(()), |record| file.check_not_older_than(record))
@@ -73,9 +73,9 @@ pub(super) fn answer(
     let re_pins = re_pins(request);
     let holds_nothing = if schema::is_empty(&transaction)? {
         match request {
-            _ if known.is_known() && !re_pins => return Err(Failure::rejected(file::VANISHED)),
+            _ if known.is_known() && !re_pins => return Err(Failure::gone(file::VANISHED)),
             Request::Initialise { .. } | Request::Fence(_) => schema::create(&transaction)?,
-            Request::Write(_) => return Err(Failure::rejected(file::VANISHED)),
+            Request::Write(_) => return Err(Failure::gone(file::VANISHED)),
             Request::Read { .. } => {
                 let reply = Reply::View(DatacenterView::default());
                 return Ok(Done { reply, changed: false, initialised: false });
@@ -134,7 +134,7 @@ fn initialise(
     let sql = "SELECT table_id FROM WorkerNodeRegistryTable WHERE SK = 'LAYOUT' AND table_id IS NOT ? LIMIT 1";
     let foreign = transaction.query_row(sql, [&table.table_id], |row| row.get::<_, Option<String>>(0)).optional()?;
     if let Some(foreign) = foreign {
-        return Err(Failure::rejected(file::exchanged(&foreign.unwrap_or_default(), &table.table_id)));
+        return Err(Failure::gone(file::exchanged(&foreign.unwrap_or_default(), &table.table_id)));
     }
     let sql = "SELECT count(*) FROM WorkerNodeRegistryTable WHERE PK = ? AND fencing_epoch IS NOT 0";
     let used: i64 = transaction.query_row(sql, [partition(datacenter_id)], |row| row.get(0))?;
