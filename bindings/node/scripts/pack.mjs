@@ -59,6 +59,7 @@ pack(forPlatform, [
   [join(here, 'npm', platform, 'README.md'), 'README.md'],
   [thirdParty, 'THIRD-PARTY-LICENSES.txt'],
 ]);
+rmSync(thirdParty);
 
 const { scripts: _scripts, devDependencies: _devDependencies, ...main } = read(join(here, 'package.json'));
 // Of all platforms, whichever this one is: npm installs the one that fits.

@@ -1,7 +1,7 @@
 // require and import give the same package.
 
 const assert = require('node:assert/strict');
-const { cpSync, mkdtempSync, rmSync } = require('node:fs');
+const { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const { join } = require('node:path');
 const { test } = require('node:test');
@@ -15,6 +15,14 @@ test('require and import give the same classes, so that instanceof holds across 
     assert.equal(imported[name], leaseflake[name], name);
   }
   assert.throws(() => imported.decode('0'), leaseflake.LeaseflakeError);
+});
+
+test('the packages carry their licences, and those of what is compiled into the binary', () => {
+  const binary = `leaseflake-${process.platform}-${process.arch}-gnu`;
+  for (const name of ['leaseflake', binary]) {
+    for (const file of ['LICENSE-MIT', 'LICENSE-APACHE']) assert.ok(existsSync(join('node_modules', name, file)), `${name}/${file}`);
+  }
+  assert.match(readFileSync(join('node_modules', binary, 'THIRD-PARTY-LICENSES.txt'), 'utf8'), /tokio/);
 });
 
 test('the package works from CommonJS', async () => {

@@ -85,6 +85,8 @@ def test_the_wheel_holds_the_package_its_types_and_nothing_else():
         text = wheel.read(metadata).decode()
     for name in ("__init__.py", "py.typed", "_leaseflake.pyi", "errors.py", "_leaseflake.abi3.so"):
         assert f"leaseflake/{name}" in names
+    for name in ("LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-LICENSES.txt"):
+        assert any(found.endswith(f".dist-info/licenses/{name}") for found in names), names
     assert {name.split("/")[0].split("-")[0] for name in names} <= {"leaseflake", "leaseflake.libs"}
     assert "Requires-Dist: numpy ; extra == 'numpy'" in text
     assert text.count("Requires-Dist") == 1, "the package needs no other"
