@@ -12,6 +12,8 @@ use crate::sync::{Condvar, Mutex, MutexGuard, lock};
 pub(crate) struct Link {
     inner: Mutex<Inner>,
     changed: Condvar,
+    /// What people call the registry.
+    store: String,
 }
 
 struct Inner {
@@ -32,8 +34,9 @@ pub(crate) enum Opening {
 }
 
 impl Link {
-    pub(crate) fn new(now: Now) -> Link {
+    pub(crate) fn new(now: Now, store: String) -> Link {
         Link {
+            store,
             inner: Mutex::new(Inner {
                 status: KeeperStatus::new(now.wall_ms),
                 closing: None,
@@ -96,13 +99,13 @@ impl Link {
 
     /// Whether an `open` is done: a lease, an error that no retry mends, or the time is over.
     pub(crate) fn opening(&self, now: Now, deadline_ms: u64) -> Opening {
-        opening(&lock(&self.inner), now, deadline_ms)
+        self.look_at_opening(&lock(&self.inner), now, deadline_ms)
     }
 
     /// Waits for a change while an `open` is not done, until its time is over.
     pub(crate) fn wait_for_opening(&self, now: Now, deadline_ms: u64) {
         let inner = lock(&self.inner);
-        if matches!(opening(&inner, now, deadline_ms), Opening::Pending) {
+        if matches!(self.look_at_opening(&inner, now, deadline_ms), Opening::Pending) {
             self.wait_changed(inner, Duration::from_millis(deadline_ms.saturating_sub(now.boot_ms)));
         }
     }
@@ -110,7 +113,7 @@ impl Link {
     /// The same, and to be woken when that may have changed.
     pub(crate) fn poll_opening(&self, now: Now, deadline_ms: u64, waker: &Waker) -> Opening {
         let mut inner = lock(&self.inner);
-        let opening = opening(&inner, now, deadline_ms);
+        let opening = self.look_at_opening(&inner, now, deadline_ms);
         if matches!(opening, Opening::Pending) && !inner.wakers.iter().any(|(_, known)| known.will_wake(waker)) {
             inner.wakers.push((deadline_ms, waker.clone()));
         }
@@ -185,26 +188,26 @@ impl Link {
             drop(self.changed.wait(inner));
         }
     }
-}
 
-fn opening(inner: &Inner, now: Now, deadline_ms: u64) -> Opening {
-    let failed = inner.status.last_error.as_ref().map(|(error, _)| error);
-    if matches!(inner.status.state, LeaseState::Active | LeaseState::Suspended) {
-        return Opening::Ready(Ok(()));
+    fn look_at_opening(&self, inner: &Inner, now: Now, deadline_ms: u64) -> Opening {
+        let failed = inner.status.last_error.as_ref().map(|(error, _)| error);
+        if matches!(inner.status.state, LeaseState::Active | LeaseState::Suspended) {
+            return Opening::Ready(Ok(()));
+        }
+        if let Some(error) = failed.filter(|error| !error.retryable()) {
+            return Opening::Ready(Err(error.clone()));
+        }
+        if inner.finished || inner.closing.is_some() {
+            return Opening::Ready(Err(Error::new(ErrorCode::Closed, "the generator was closed while it opened")));
+        }
+        if now.boot_ms >= deadline_ms {
+            return Opening::Ready(Err(failed.cloned().unwrap_or_else(|| {
+                Error::new(
+                    ErrorCode::StoreUnavailable,
+                    format!("{} did not answer within acquire_timeout_ms: check that it can be reached", self.store),
+                )
+            })));
+        }
+        Opening::Pending
     }
-    if let Some(error) = failed.filter(|error| !error.retryable()) {
-        return Opening::Ready(Err(error.clone()));
-    }
-    if inner.finished || inner.closing.is_some() {
-        return Opening::Ready(Err(Error::new(ErrorCode::Closed, "the generator was closed while it opened")));
-    }
-    if now.boot_ms >= deadline_ms {
-        return Opening::Ready(Err(failed.cloned().unwrap_or_else(|| {
-            Error::new(
-                ErrorCode::StoreUnavailable,
-                "the registry did not answer within acquire_timeout_ms: check that it can be reached",
-            )
-        })));
-    }
-    Opening::Pending
 }

@@ -77,7 +77,7 @@ impl Shared {
         Shared {
             limits: IssueLimits::new(&config.layout, config.sequence_jitter),
             page: AtomicPtr::new(Arc::into_raw(page).cast_mut()),
-            link: AtomicPtr::new(Box::into_raw(Box::new(Link::new(now)))),
+            link: AtomicPtr::new(Box::into_raw(Box::new(Link::new(now, config.store.name())))),
             keeper_generation: AtomicU64::new(generation),
             leaving: AtomicU64::new(generation),
             leave_from_ms: AtomicU64::new(0),
@@ -147,7 +147,8 @@ impl Shared {
     /// Puts a fresh link in place. The old one stays: it may be locked by a thread that did not
     /// come along through the fork.
     pub(crate) fn replace_link(&self) {
-        self.link.store(Box::into_raw(Box::new(Link::new(self.clock.now()))), Ordering::Release);
+        self.link
+            .store(Box::into_raw(Box::new(Link::new(self.clock.now(), self.config.store.name()))), Ordering::Release);
     }
 
     /// Whether the keeper of the page runs in this process, and not in one that forked us.
