@@ -336,3 +336,16 @@ impl StoreSpec {
 fn without_feature(feature: &str, _rest: &str) -> Error {
     Error::invalid("store", feature, format_args!("a store that this build has; it was built without `{feature}`"))
 }
+
+#[cfg(all(test, feature = "sqlite", not(leaseflake_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_relative_path_is_of_the_directory_in_which_it_was_given() {
+        let here = std::env::current_dir().expect("tests have a directory");
+        let spec = StoreSpec::parse("sqlite:some/ids.db").expect("a path like any other");
+        // A child that builds it again may be in another directory by then.
+        assert_eq!(spec.name(), format!("sqlite:{}", here.join("some/ids.db").display()));
+    }
+}
