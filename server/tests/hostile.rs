@@ -65,6 +65,17 @@ async fn read(mut body: RecvStream) -> Result<(Vec<u8>, HeaderMap), h2::Error> {
     Ok((bytes, body.trailers().await?.unwrap_or_default()))
 }
 
+/// So many answers of 1,000 IDs, begun and not read.
+async fn unread_batches(raw: &Raw, count: usize) -> Vec<RecvStream> {
+    let mut bodies = Vec::new();
+    for _ in 0..count {
+        let (answer, mut sender) = raw.begin(BATCH).await.unwrap();
+        sender.send_data(batch_request(1000), true).unwrap();
+        bodies.push(answer.await.unwrap().into_body());
+    }
+    bodies
+}
+
 /// A message as gRPC frames it.
 fn framed(message: &impl Message) -> Bytes {
     let bytes = message.encode_to_vec();
@@ -299,12 +310,7 @@ async fn a_reader_that_does_not_read_holds_up_nobody_and_gets_all_once_it_does()
         h2::client::Builder::new().initial_window_size(1024).initial_connection_window_size(8 << 20),
     )
     .await;
-    let mut stuck = Vec::new();
-    for _ in 0..90 {
-        let (answer, mut sender) = slow.begin(BATCH).await.unwrap();
-        sender.send_data(batch_request(1000), true).unwrap();
-        stuck.push(answer.await.unwrap().into_body());
-    }
+    let stuck = unread_batches(&slow, 90).await;
     let channel = connect(&server).await;
     let began = Instant::now();
     for _ in 0..100 {
@@ -327,12 +333,7 @@ async fn a_reader_that_never_reads_is_cut_off_and_its_places_are_free_again() {
     options.max_requests = 20;
     let server = start(options, memory()).await;
     let never = Raw::connect(server.address(), h2::client::Builder::new().initial_window_size(0)).await;
-    let mut stuck = Vec::new();
-    for _ in 0..20 {
-        let (answer, mut sender) = never.begin(BATCH).await.unwrap();
-        sender.send_data(batch_request(1000), true).unwrap();
-        stuck.push(answer.await.unwrap().into_body());
-    }
+    let stuck = unread_batches(&never, 20).await;
     let channel = connect(&server).await;
     until("all places are free again", async || one(&channel).await.is_ok()).await;
     let (_, text) = page(server.http_address().unwrap(), "/metrics").await;

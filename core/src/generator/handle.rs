@@ -395,13 +395,11 @@ impl IdGenerator {
         if !self.begin_close(timeout) {
             return;
         }
-        let deadline_ms = self.shared.clock.now().boot_ms + timeout.as_millis() as u64;
         let mut give_up = pin!(timer::sleep(timeout));
         poll_fn(|context| {
-            if self.shared.link().poll_finished(self.shared.clock.now(), deadline_ms, context.waker()) {
+            if self.shared.link().poll_finished(context.waker()) {
                 return Poll::Ready(());
             }
-            self.shared.page().header().wake_now();
             give_up.as_mut().poll(context)
         })
         .await;

@@ -118,10 +118,6 @@ fn sleep(shared: &Shared, step: &Step, close_told: &mut bool, heard_at_ms: &mut 
             return Event::Close { give_up_at_ms };
         }
         let now: Now = shared.clock.now();
-        let deadline = shared.link().first_deadline();
-        if deadline.is_some_and(|at| now.boot_ms >= at) {
-            shared.link().wake_waiting();
-        }
         if now.boot_ms >= wake_at {
             return Event::Tick;
         }
@@ -134,9 +130,6 @@ fn sleep(shared: &Shared, step: &Step, close_told: &mut bool, heard_at_ms: &mut 
         let mut until = wake_at.min(now.boot_ms + LONGEST_SLEEP_MS);
         if header.is_called() {
             until = until.min(hear_from);
-        }
-        if let Some(at) = deadline.filter(|at| *at > now.boot_ms) {
-            until = until.min(at);
         }
         header.sleep(seen, Duration::from_millis(until.saturating_sub(now.boot_ms).max(1)));
     }

@@ -22,7 +22,7 @@ struct Inner {
     closing: Option<u64>,
     finished: bool,
     started: bool,
-    wakers: Vec<(u64, Waker)>,
+    wakers: Vec<Waker>,
 }
 
 /// What an `open` waits for.
@@ -114,19 +114,19 @@ impl Link {
     pub(crate) fn poll_opening(&self, now: Now, deadline_ms: u64, waker: &Waker) -> Opening {
         let mut inner = lock(&self.inner);
         let opening = self.look_at_opening(&inner, now, deadline_ms);
-        if matches!(opening, Opening::Pending) && !inner.wakers.iter().any(|(_, known)| known.will_wake(waker)) {
-            inner.wakers.push((deadline_ms, waker.clone()));
+        if matches!(opening, Opening::Pending) {
+            wake_later(&mut inner, waker);
         }
         opening
     }
 
     /// `true` once the keeper has ended; else to be woken when it has.
-    pub(crate) fn poll_finished(&self, now: Now, deadline_ms: u64, waker: &Waker) -> bool {
+    pub(crate) fn poll_finished(&self, waker: &Waker) -> bool {
         let mut inner = lock(&self.inner);
-        if inner.finished || !inner.started || now.boot_ms >= deadline_ms {
+        if inner.finished || !inner.started {
             return true;
         }
-        inner.wakers.push((deadline_ms, waker.clone()));
+        wake_later(&mut inner, waker);
         false
     }
 
@@ -138,20 +138,8 @@ impl Link {
         if !newer.is_empty() || inner.finished {
             return Poll::Ready(newer);
         }
-        if !inner.wakers.iter().any(|(_, known)| known.will_wake(waker)) {
-            inner.wakers.push((u64::MAX, waker.clone()));
-        }
+        wake_later(&mut inner, waker);
         Poll::Pending
-    }
-
-    /// The first deadline of those who wait without a thread: the keeper wakes them.
-    pub(crate) fn first_deadline(&self) -> Option<u64> {
-        lock(&self.inner).wakers.iter().map(|(at, _)| *at).min()
-    }
-
-    /// Wakes all who wait without a thread.
-    pub(crate) fn wake_waiting(&self) {
-        self.wake_all(lock(&self.inner));
     }
 
     /// Has all who wait for a change look again.
@@ -174,7 +162,7 @@ impl Link {
         let wakers = std::mem::take(&mut inner.wakers);
         drop(inner);
         self.changed.notify_all();
-        for (_, waker) in wakers {
+        for waker in wakers {
             waker.wake();
         }
     }
@@ -209,5 +197,12 @@ impl Link {
             })));
         }
         Opening::Pending
+    }
+}
+
+/// Has a waker woken at the next change, once.
+fn wake_later(inner: &mut Inner, waker: &Waker) {
+    if !inner.wakers.iter().any(|known| known.will_wake(waker)) {
+        inner.wakers.push(waker.clone());
     }
 }

@@ -321,12 +321,11 @@ impl StoreSpec {
         #[cfg(feature = "sqlite")]
         if let StoreSpec::Sqlite(path) = self {
             // The file may not exist yet, its folder mostly does.
-            let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-            let canonical = absolute.canonicalize().or_else(|error| {
-                let (folder, file) = absolute.parent().zip(absolute.file_name()).ok_or(error)?;
+            let canonical = path.canonicalize().or_else(|error| {
+                let (folder, file) = path.parent().zip(path.file_name()).ok_or(error)?;
                 folder.canonicalize().map(|folder| folder.join(file))
             });
-            return format!("sqlite:{}", canonical.unwrap_or(absolute).display());
+            return format!("sqlite:{}", canonical.as_ref().unwrap_or(path).display());
         }
         self.name()
     }

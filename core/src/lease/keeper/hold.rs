@@ -180,7 +180,7 @@ impl<P: LeasePage> Keeper<P> {
     /// Somebody else owns the worker ID, or deleted it: stop at once, then acquire another.
     fn lose(&mut self, now: Now, item: Option<LeaseRecord>) {
         self.page.retire();
-        let Some(lease) = self.lease.take() else { return };
+        let Some(lease) = &self.lease else { return };
         let worker = format!("{}/{}", lease.datacenter_id, lease.worker_id);
         let reason = match item {
             None => format!("the item of worker ID {worker} was deleted from {}", self.config.store_name),
@@ -190,23 +190,25 @@ impl<P: LeasePage> Keeper<P> {
                 item.fencing_epoch
             ),
         };
-        self.status.counters.leases_lost += 1;
         self.status.fail(Error::new(ErrorCode::LeaseLost, reason.clone()), now.wall_ms);
-        self.status.enter(LeaseState::Lost, now.wall_ms, reason);
-        self.status.lease = None;
-        self.searching = 0;
+        self.without_lease(now, reason);
         self.succeeded(now);
     }
 
     /// What the lease was held in is gone: stop at once, since nothing keeps others from it any more.
     fn forsake(&mut self, now: Now, random: &mut dyn Random, error: StoreError) {
         self.page.retire();
+        self.without_lease(now, error.message.clone());
+        self.retry_later(now, random, error.into());
+    }
+
+    /// The lease is lost: the search for another one begins.
+    fn without_lease(&mut self, now: Now, reason: String) {
         self.lease = None;
         self.status.counters.leases_lost += 1;
-        self.status.enter(LeaseState::Lost, now.wall_ms, error.message.clone());
+        self.status.enter(LeaseState::Lost, now.wall_ms, reason);
         self.status.lease = None;
         self.searching = 0;
-        self.retry_later(now, random, error.into());
     }
 
     /// The way out: release what is held, until the time is over.
