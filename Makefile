@@ -57,7 +57,7 @@ test-interleavings: ## the slot, the page and the table under every interleaving
 .PHONY: prove-interleavings
 PROVE += prove-interleavings
 prove-interleavings: ## the same under every interleaving there is
-	$(INTERLEAVINGS)
+	$(INTERLEAVINGS) -- --nocapture
 
 .PHONY: demo
 TESTS += demo

@@ -56,7 +56,8 @@ impl Failure {
     pub(crate) fn report(self) -> ExitCode {
         match self {
             Failure::Leaseflake(error) => {
-                output::say(format_args!("{}: {}", error.name(), error.message()));
+                // It may quote what others wrote into the registry.
+                output::say(format_args!("{}: {}", error.name(), output::one_line(error.message())));
                 ExitCode::from(u8::try_from(error.code().code()).unwrap_or(u8::MAX))
             }
             Failure::ClosedPipe => ExitCode::SUCCESS,

@@ -13,7 +13,7 @@ pub(crate) fn init() {
             Err(error) => {
                 // Not `eprintln`, which panics where nothing can be written.
                 let _ = writeln!(
-                    std::io::stderr(),
+                    stderr(),
                     "leaseflake: LEASEFLAKE_LOG: {filter:?} is not allowed ({error}); \
                      allowed: error, warn, info, debug, trace"
                 );
@@ -23,12 +23,37 @@ pub(crate) fn init() {
         // A host that has a subscriber of its own gets the events there.
         let _ = tracing_subscriber::fmt()
             .with_env_filter(filter)
-            .with_writer(std::io::stderr)
+            .with_writer(stderr)
             .with_ansi(std::io::stderr().is_terminal())
             // They would go to where nothing can be written, by way of a panic.
             .log_internal_errors(false)
             .try_init();
     });
+}
+
+/// Standard error without the lock of the standard library: had another thread held that while the host forked, it
+/// would be held in the child for ever, and the child's keeper would wait for it.
+#[cfg(unix)]
+fn stderr() -> impl Write {
+    struct Unlocked;
+    impl Write for Unlocked {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            use std::os::fd::FromRawFd;
+            // SAFETY: only borrowed: never dropped, so never closed. Where there is no such file, writing fails.
+            let file = unsafe { std::fs::File::from_raw_fd(libc::STDERR_FILENO) };
+            std::mem::ManuallyDrop::new(file).write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    Unlocked
+}
+
+#[cfg(not(unix))]
+fn stderr() -> impl Write {
+    std::io::stderr()
 }
 
 /// A bare level means our own events, not those of every library below.

@@ -216,7 +216,11 @@ impl Config {
     /// Refuses options that differ from those of the generator that is open already.
     pub(crate) fn agree_with(&self, open: &Config) -> Result<(), Error> {
         for name in SHARED_OPTIONS {
-            let (Some(new), old) = (self.given.get(name), open.shown(name)) else { continue };
+            if self.given.get(name).is_none() {
+                continue;
+            }
+            // As values: 030000 is 30000.
+            let (new, old) = (self.shown(name), open.shown(name));
             if new != old {
                 return Err(Error::invalid(
                     name,

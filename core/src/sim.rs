@@ -4,7 +4,10 @@
 //! A failing seed replays to the same end: `LEASEFLAKE_SIM_SEED=17 cargo test -p leaseflake sim`.
 
 mod checks;
+mod course;
 mod faults;
+mod holders;
+mod outcome;
 mod process;
 mod tests;
 mod world;

@@ -69,6 +69,23 @@ fn a_query_key_that_a_store_does_not_know_is_refused_by_name() {
 }
 
 #[test]
+fn a_second_open_may_write_a_shared_option_otherwise_but_not_differ_in_it() {
+    let open = |heartbeat: &str| {
+        let mut options = Options::new().store("memory:shared");
+        options.set("heartbeat_interval_ms", heartbeat).expect("an option");
+        IdGenerator::open(options)
+    };
+    let _first = open("2000").expect("opens");
+    open("02000").expect("the same number");
+    let error = open("2001").map(drop).expect_err("another number");
+    assert_eq!(error.code(), ErrorCode::InvalidArgument);
+    assert!(
+        error.message().contains("heartbeat_interval_ms: \"2001\"") && error.message().contains("\"2000\""),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_batch_of_none_or_too_many_is_refused_and_takes_nothing() {
     let ids = IdGenerator::open(Options::new().store("memory:batches")).expect("opens");
     ids.next_id().expect("issues");

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use loom::thread;
 
 use super::page::Page;
-use super::slot::{IssueLimits, RETIRED, Reach, Refusal, SlotLease, Want};
+use super::slot::{IssueLimits, Reach, Refusal, SlotLease, Want};
 use super::table::{Generator, Table};
 use crate::Layout;
-use crate::sync::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{AtomicUsize, Ordering};
 
 /// Four IDs a millisecond, so that a millisecond is soon full.
 fn limits() -> IssueLimits {
@@ -40,6 +40,29 @@ fn take(page: &Page, want: Want) -> Option<(u64, u64, u64)> {
     Some((taken.prefix, taken.first, taken.count))
 }
 
+/// Runs it in every interleaving, and says how many those were.
+fn in_every_interleaving(run: impl Fn() + Sync + Send + 'static) {
+    explore(loom::model::Builder::new(), run);
+}
+
+/// Runs it in every interleaving of up to five preemptions: where a table and pages together have too many others.
+fn in_many_interleavings(run: impl Fn() + Sync + Send + 'static) {
+    let mut explored = loom::model::Builder::new();
+    explored.preemption_bound = Some(explored.preemption_bound.map_or(5, |bound| bound.min(5)));
+    explore(explored, run);
+}
+
+fn explore(explored: loom::model::Builder, run: impl Fn() + Sync + Send + 'static) {
+    let count = Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let counted = Arc::clone(&count);
+    explored.check(move || {
+        counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        run();
+    });
+    let name = std::thread::current().name().unwrap_or_default().replace("generator::interleavings::", "");
+    println!("{name}: {}", count.load(std::sync::atomic::Ordering::Relaxed));
+}
+
 /// No two runs of one worker overlap.
 fn assert_disjoint(runs: &[(u64, u64, u64)]) {
     for (at, one) in runs.iter().enumerate() {
@@ -52,7 +75,7 @@ fn assert_disjoint(runs: &[(u64, u64, u64)]) {
 
 #[test]
 fn interleavings_of_next_and_batch_and_heartbeat_repeat_nothing() {
-    loom::model(|| {
+    in_every_interleaving(|| {
         let page = page();
         let next = thread::spawn({
             let page = Arc::clone(&page);
@@ -73,7 +96,7 @@ fn interleavings_of_next_and_batch_and_heartbeat_repeat_nothing() {
 
 #[test]
 fn interleavings_of_next_and_retire_and_a_new_lease_leave_no_straggler() {
-    loom::model(|| {
+    in_every_interleaving(|| {
         let page = page();
         let takers: Vec<_> = (0..2)
             .map(|_| {
@@ -96,8 +119,11 @@ fn interleavings_of_next_and_retire_and_a_new_lease_leave_no_straggler() {
 
 #[test]
 fn interleavings_of_a_thread_asleep_in_a_slot_that_is_left_issue_nothing_there() {
-    loom::model(|| {
+    in_every_interleaving(|| {
         let page = page();
+        // In the hand of a thread that falls asleep before its compare-and-swap.
+        let kept = Arc::clone(&page);
+        let asleep = kept.current();
         let child = thread::spawn({
             let page = Arc::clone(&page);
             // A forked child that leaves retires first, and starts its own page above.
@@ -105,32 +131,46 @@ fn interleavings_of_a_thread_asleep_in_a_slot_that_is_left_issue_nothing_there()
         });
         let parent = thread::spawn({
             let page = Arc::clone(&page);
-            // The parent was only stopped: it finds its slot retired, and goes on in a new one.
+            // The parent was only stopped: a heartbeat raises its slot or finds it retired, and goes on in a new one.
             move || {
-                if page.current().is_retired() {
-                    page.open_slot(lease(1), &limits());
-                    page.current().raise(NOW + 20, NOW + 20, 0);
+                page.current().raise(NOW + 6, NOW + 6, 0);
+                if !page.current().is_retired() {
+                    return None;
                 }
+                page.open_slot(lease(1), &limits());
+                page.current().raise(NOW + 20, NOW + 20, 0);
+                take(&page, Want::Exactly(1))
             }
         });
-        let slot = page.current();
-        let result = slot.reserve(Want::Exactly(1), &reach(), &limits());
+        let late = asleep.reserve(Want::Exactly(1), &reach(), &limits());
         let left_above = child.join().expect("child");
-        parent.join().expect("parent");
-        match result {
-            Ok(taken) => assert!(taken.first <= left_above || !slot.is_retired() || slot.newest() >= taken.first),
-            Err(refusal) => assert!(matches!(refusal, Refusal::Retired | Refusal::Suspended), "{refusal:?}"),
+        let reopened = parent.join().expect("parent");
+        if let Some((_, first, _)) = reopened {
+            assert!(first > left_above, "the parent went on at {first}, not above {left_above}");
+        }
+        match late {
+            Ok(taken) => assert!(taken.first <= left_above, "issued where a child believes nothing is issued any more"),
+            Err(refusal) => assert_eq!(refusal, Refusal::Retired),
         }
     });
 }
 
-/// A generator as the table needs one: a word, and whether it is retired.
-struct Counter {
-    word: AtomicU64,
+/// A generator as the table needs one: a page, and who holds it.
+struct Held {
+    page: Page,
     handles: AtomicUsize,
 }
 
-impl Generator for Counter {
+impl Held {
+    fn above(newest: u64) -> Result<Held, ()> {
+        let page = Page::new(newest, 1000).expect("a page");
+        assert!(page.open_slot(lease(1), &limits()));
+        page.current().raise(NOW + 20, NOW + 20, 0);
+        Ok(Held { page, handles: AtomicUsize::new(0) })
+    }
+}
+
+impl Generator for Held {
     fn take_handle(&self) {
         self.handles.fetch_add(1, Ordering::AcqRel);
     }
@@ -138,38 +178,57 @@ impl Generator for Counter {
         self.handles.fetch_sub(1, Ordering::AcqRel) == 1
     }
     fn is_over(&self) -> bool {
-        false
+        self.page.header().is_closed()
     }
     fn retire(&self) -> u64 {
-        self.word.fetch_or(RETIRED, Ordering::AcqRel) & !RETIRED
+        self.page.header().close();
+        self.page.retire_current(&limits())
     }
+}
+
+/// Opens, takes an ID and closes; `ends` is what its keeper does meanwhile.
+fn use_once(table: &Table<u8, Held>, ends: impl FnOnce(&Held)) -> Option<(u64, u64, u64)> {
+    let (generator, _) = table.open(&0, |_| Ok(()), Held::above).expect("opens");
+    let issued = take(&generator.page, Want::Exactly(1));
+    ends(&generator);
+    table.close(&0, &generator);
+    issued
 }
 
 #[test]
 fn interleavings_of_open_and_close_and_open_again_go_on_above_the_past() {
-    loom::model(|| {
-        let table: Arc<Table<u8, Counter>> = Arc::new(Table::new());
-        let use_once = |table: &Table<u8, Counter>| {
-            let made =
-                |newest: u64| Ok::<_, ()>(Counter { word: AtomicU64::new(newest), handles: AtomicUsize::new(0) });
-            let (generator, _) = table.open(&0, |_| Ok(()), made).expect("opens");
-            let issued = generator.word.fetch_add(1, Ordering::AcqRel) + 1;
-            table.close(&0, &generator);
-            issued
-        };
+    in_many_interleavings(|| {
+        let table: Arc<Table<u8, Held>> = Arc::new(Table::new());
         let others: Vec<_> = (0..2)
             .map(|_| {
                 let table = Arc::clone(&table);
-                thread::spawn(move || use_once(&table))
+                thread::spawn(move || use_once(&table, |_| ()))
             })
             .collect();
-        let mut issued = vec![use_once(&table)];
+        let mut issued = vec![use_once(&table, |_| ())];
         issued.extend(others.into_iter().map(|other| other.join().expect("other")));
-        issued.sort_unstable();
-        assert_eq!(
-            issued,
-            [1, 2, 3],
-            "an ID was given twice, or the process went back, or a handle outlived its lease"
-        );
+        let issued: Vec<_> = issued.into_iter().flatten().collect();
+        assert_eq!(issued.len(), 3, "a handle outlived its lease");
+        assert_disjoint(&issued);
+    });
+}
+
+#[test]
+fn interleavings_of_a_generator_whose_keeper_ends_are_followed_by_another_one_above_it() {
+    in_many_interleavings(|| {
+        let table: Arc<Table<u8, Held>> = Arc::new(Table::new());
+        let other = thread::spawn({
+            let table = Arc::clone(&table);
+            move || use_once(&table, |_| ())
+        });
+        // A fault ends the keeper; who opened before it may be refused, who opens after it may not.
+        let first = use_once(&table, |held| {
+            held.retire();
+        });
+        let second = use_once(&table, |_| ());
+        let other = other.join().expect("other");
+        assert!(first.is_some() && second > first, "{second:?} after {first:?}");
+        let issued: Vec<_> = [first, second, other].into_iter().flatten().collect();
+        assert_disjoint(&issued);
     });
 }

@@ -1,7 +1,6 @@
 //! How a forked child leaves the page of a parent that is gone.
 
 use super::keep;
-use super::page::Page;
 use super::shared::Shared;
 use crate::error::Error;
 use crate::rules::{Rule, holds};
@@ -56,8 +55,7 @@ fn page_of_our_own(shared: &Arc<Shared>) -> Result<(), Error> {
     } else {
         shared.page().newest()
     };
-    let page = Page::new(newest, 2 * shared.config.heartbeat_interval_ms as u64)?;
-    page.header().stamp(shared.clock.get().boot_ns() / 1_000_000);
+    let page = shared.next_page(newest)?;
     shared.replace_link();
     shared.replace_page(page);
     keep::start(shared).inspect_err(|_| shared.page().header().close())

@@ -63,12 +63,14 @@ impl Host {
 impl Shared {
     /// A generator without a keeper yet, whose IDs will all be above `newest` (a word).
     pub(crate) fn new(config: Config, clock: ClockSource, newest: u64, host: Host) -> Result<Shared, Error> {
-        let page = Page::new(newest, 2 * config.heartbeat_interval_ms as u64)?;
-        let now = clock.now();
+        let page = fresh_page(newest, &config, &clock)?;
         page.header().allow_wait(config.max_wait_ms);
-        // Its keeper is about to start: a child forked before the first attempt waits for it.
-        page.header().stamp(now.boot_ms);
         Ok(Shared::over(Arc::new(page), config, clock, host))
+    }
+
+    /// Another page for this generator, whose IDs will all be above `newest` (a word).
+    pub(crate) fn next_page(&self, newest: u64) -> Result<Page, Error> {
+        fresh_page(newest, &self.config, &self.clock)
     }
 
     fn over(page: Arc<Page>, config: Config, clock: ClockSource, host: Host) -> Shared {
@@ -272,6 +274,13 @@ impl Shared {
     }
 }
 
+/// A page whose keeper is at work or about to start: a child forked before its next attempt waits for it.
+fn fresh_page(newest: u64, config: &Config, clock: &ClockSource) -> Result<Page, Error> {
+    let page = Page::new(newest, 2 * config.heartbeat_interval_ms as u64)?;
+    page.header().stamp(clock.get().boot_ns() / 1_000_000);
+    Ok(page)
+}
+
 impl Drop for Shared {
     fn drop(&mut self) {
         // SAFETY: all are ours, and the last user is gone. Only the links that forks left behind are given up for good:
@@ -311,7 +320,7 @@ impl LeasePage for KeptPage {
         }
         // The page is full: go on in another one. Children that still use this one find it closed.
         let newest = shared.page().retire_current(&shared.limits);
-        match Page::new(newest, 2 * shared.config.heartbeat_interval_ms as u64) {
+        match shared.next_page(newest) {
             Ok(page) => {
                 page.open_slot(lease, &shared.limits);
                 let old = shared.page();

@@ -428,14 +428,15 @@ impl<P: LeasePage> Keeper<P> {
     }
 }
 
-/// How many attempts are remembered whose answers may have been lost. One that is older than as many others and lands
-/// after all is a claim that expires, or a heartbeat that costs the lease: nothing is issued by either.
-const REMEMBERED: usize = 1_000;
+/// How many attempts are remembered whose answers may have been lost: those of an outage of most of a day. One that is
+/// forgotten and has landed is a claim that expires, or a heartbeat that costs the lease: nothing is issued by either.
+const REMEMBERED: usize = 10_000;
 
-/// Remembers an attempt; a registry that is away for days must not fill our memory.
+/// Remembers an attempt; a registry that is away for days must not fill our memory. What lands without an answer does so
+/// at the beginning of an outage or at its end, so those of its middle are forgotten.
 fn remember<T>(attempts: &mut Vec<T>, attempt: T) {
     if attempts.len() >= REMEMBERED {
-        attempts.remove(0);
+        attempts.remove(REMEMBERED / 2);
     }
     attempts.push(attempt);
 }

@@ -10,9 +10,8 @@ use crate::random::Random;
 use crate::rules::{Rule, holds};
 use crate::testing::{FakeClock, Seeded};
 
-/// How the simulated processes are set up: the defaults of the product, two datacenters.
-pub(super) const OPTIONS: [(&str, &str); 3] =
-    [("store", "memory:simulated"), ("datacenter_id", "0-1"), ("max_wait_ms", "10")];
+/// How far ahead of its clock a process may reserve.
+pub(super) const MAX_WAIT_MS: u64 = 10;
 
 /// A process, alive or crashed.
 pub(super) struct Process {
@@ -40,13 +39,15 @@ pub(super) struct Process {
 }
 
 impl Process {
-    pub(super) fn new(number: u64, machine: usize, now: Now, lease_ttl_max_ms: u64) -> Process {
+    /// Set up by the defaults of the product, with two datacenters, or one where worker IDs are to be scarce.
+    pub(super) fn new(number: u64, machine: usize, now: Now, lease_ttl_max_ms: u64, scarce: bool) -> Process {
         let clock = FakeClock::at_ms(0);
         clock.set(now);
-        let mut options = Options::new().lease_ttl_max_ms(lease_ttl_max_ms);
-        for (name, text) in OPTIONS {
-            options.set(name, text).expect("right options");
-        }
+        let options = Options::new()
+            .store("memory:simulated")
+            .datacenter_id(if scarce { "0" } else { "0-1" })
+            .max_wait_ms(MAX_WAIT_MS)
+            .lease_ttl_max_ms(lease_ttl_max_ms);
         let config = options.resolve().expect("right options");
         let shared = Shared::new(config, source(&clock), 0, Host::Simulated(number)).expect("memory for a page");
         Process::around(Arc::new(shared), clock, machine, Seeded(number))

@@ -2,15 +2,20 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::world::{Outcome, Scenario, World};
+use super::outcome::Outcome;
+use super::world::{Scenario, World};
 use crate::lease::store::LeaseStore;
 use crate::lease::store::memory::{MemoryRegistry, MemoryStore};
 
-const DAY: Scenario = Scenario { processes: 32, hours: 24, fault_every_ms: 60_000, issue_every_ms: 20_000 };
+const DAY: Scenario =
+    Scenario { processes: 32, hours: 24, fault_every_ms: 60_000, issue_every_ms: 20_000, scarce: false };
 
 /// The same for an hour, for registries that take their time.
-#[cfg(any(feature = "sqlite", feature = "dynamodb"))]
-const HOUR: Scenario = Scenario { processes: 32, hours: 1, fault_every_ms: 15_000, issue_every_ms: 5_000 };
+const HOUR: Scenario =
+    Scenario { processes: 32, hours: 1, fault_every_ms: 15_000, issue_every_ms: 5_000, scarce: false };
+
+/// An hour in which 32 processes and their children want the 32 worker IDs of one datacenter.
+const SCARCE_HOUR: Scenario = Scenario { scarce: true, ..HOUR };
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text}: not a number")))
@@ -39,10 +44,7 @@ fn run(scenario: Scenario, seeds: Vec<u64>, store: impl Fn(u64) -> Box<dyn Lease
                         Ok(outcome) => {
                             let mut total = total.lock().expect("total");
                             total.0 += 1;
-                            total.1.ids += outcome.ids;
-                            total.1.faults += outcome.faults;
-                            total.1.refusals += outcome.refusals;
-                            total.1.excused_repeats += outcome.excused_repeats;
+                            total.1.add(&outcome);
                         }
                         Err(error) => failures.lock().expect("failures").push((seed, error)),
                     }
@@ -51,17 +53,37 @@ fn run(scenario: Scenario, seeds: Vec<u64>, store: impl Fn(u64) -> Box<dyn Lease
         }
     });
     let (runs, total) = *total.lock().expect("total");
-    println!("simulation of {} h: {runs} seeds, {total:?}", scenario.hours);
+    println!(
+        "simulation of {} h{}: {runs} seeds, {} IDs, {} faults: {total:?}",
+        scenario.hours,
+        if scenario.scarce { " with too few worker IDs" } else { "" },
+        total.ids,
+        total.faults.total(),
+    );
     let failures = failures.lock().expect("failures");
     assert!(failures.is_empty(), "{} seeds failed: {:#?}", failures.len(), failures.iter().take(5).collect::<Vec<_>>());
-    assert!(total.ids > 0 && total.faults > 0, "a run without IDs or faults proves nothing");
+    assert!(total.ids > 0 && total.faults.total() > 0, "a run without IDs or faults proves nothing");
+}
+
+fn memory() -> Box<dyn LeaseStore> {
+    Box::new(MemoryStore::new(Arc::new(Mutex::new(MemoryRegistry::new())), "simulated"))
 }
 
 #[test]
 fn sim_of_32_processes_for_a_day_repeats_nothing_and_recovers() {
-    run(DAY, seeds("LEASEFLAKE_SIM_SEEDS", 20), |_| {
-        Box::new(MemoryStore::new(Arc::new(Mutex::new(MemoryRegistry::new())), "simulated"))
-    });
+    run(DAY, seeds("LEASEFLAKE_SIM_SEEDS", 20), |_| memory());
+}
+
+#[test]
+fn sim_of_too_few_worker_ids_repeats_nothing_and_uses_them_all() {
+    run(SCARCE_HOUR, seeds("LEASEFLAKE_SIM_SEEDS", 20), |_| memory());
+}
+
+#[test]
+fn sim_of_one_seed_comes_to_the_same_end_each_time() {
+    let end = |seed| World::new(seed, HOUR, memory().as_mut()).run().expect("a good end");
+    assert_eq!(end(1), end(1));
+    assert_ne!(end(1).trace, end(2).trace);
 }
 
 #[cfg(feature = "sqlite")]

@@ -4,27 +4,25 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::checks::{Issued, Ledger, not_far_ahead};
-use super::faults::{Fate, Fault};
-use super::process::Process;
+use super::faults::Fate;
+use super::holders::Holders;
+use super::outcome::Outcome;
+use super::process::{MAX_WAIT_MS, Process};
 use crate::DEFAULT_EPOCH_MS;
 use crate::clock::Now;
 use crate::generator::Want;
 use crate::lease::keeper::{Call, Event};
-use crate::lease::store::{Answer, LeaseStore, StoreError, StoreErrorKind};
+use crate::lease::store::{Answer, LeaseStore, Reply, Request, StoreError, StoreErrorKind};
 use crate::random::Random;
 use crate::testing::Seeded;
 
 /// True time at the start, in ms since the Unix epoch.
 const START_MS: i64 = DEFAULT_EPOCH_MS + 10_000_000_000;
 /// How long the store of a keeper waits for an answer.
-const TIMEOUT_MS: u64 = 2_000;
+pub(super) const TIMEOUT_MS: u64 = 2_000;
 
 /// Without an answer for this long, a keeper may have to believe a clock that stepped.
 const SILENCE_MS: u64 = 25_000;
-
-/// How long clocks are right and nobody stands still before the faults end: longer than the
-/// longest pause and the largest step.
-const CALM_MS: u64 = 720_000;
 
 /// What a run is made of.
 #[derive(Clone, Copy, Debug)]
@@ -36,19 +34,12 @@ pub(super) struct Scenario {
     pub(super) fault_every_ms: u64,
     /// Between the issues of one process, on average.
     pub(super) issue_every_ms: u64,
-}
-
-/// What a run came to.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Outcome {
-    pub(super) ids: u64,
-    pub(super) faults: u64,
-    pub(super) refusals: u64,
-    pub(super) excused_repeats: u64,
+    /// As many processes as there are worker IDs: crashes make them scarce.
+    pub(super) scarce: bool,
 }
 
 #[derive(Debug)]
-enum Happening {
+pub(super) enum Happening {
     Timer {
         process: usize,
         timer: u64,
@@ -79,7 +70,7 @@ enum Happening {
 
 /// A slot as a sleeping thread remembers it; its page is never unmapped during a run.
 #[derive(Clone, Copy, Debug)]
-struct SlotRef(*const crate::generator::SimSlot);
+pub(super) struct SlotRef(*const crate::generator::SimSlot);
 
 struct Scheduled {
     at_ms: u64,
@@ -89,24 +80,25 @@ struct Scheduled {
 
 /// The whole of it.
 pub(super) struct World<'a> {
-    scenario: Scenario,
-    random: Seeded,
-    now_ms: u64,
+    pub(super) scenario: Scenario,
+    pub(super) random: Seeded,
+    pub(super) now_ms: u64,
     order: u64,
     queue: BinaryHeap<Reverse<Scheduled>>,
     /// How far each machine's wall clock is off.
-    machines: Vec<i64>,
-    processes: Vec<Process>,
-    registry: &'a mut dyn LeaseStore,
+    pub(super) machines: Vec<i64>,
+    pub(super) processes: Vec<Process>,
+    pub(super) registry: &'a mut dyn LeaseStore,
     dated: bool,
-    lease_ttl_max_ms: u64,
-    outage_until_ms: u64,
-    faulty: bool,
-    clock_faults: bool,
+    pub(super) lease_ttl_max_ms: u64,
+    pub(super) outage_until_ms: u64,
+    pub(super) faulty: bool,
+    pub(super) clock_faults: bool,
     calls: u64,
-    sent: std::collections::BTreeMap<u64, Now>,
-    ledger: Ledger,
-    outcome: Outcome,
+    pub(super) sent: std::collections::BTreeMap<u64, Now>,
+    pub(super) ledger: Ledger,
+    holders: Holders,
+    pub(super) outcome: Outcome,
     numbers: u64,
     /// Pages that sleeping threads may still be in.
     kept: Vec<std::sync::Arc<crate::generator::Shared>>,
@@ -116,7 +108,9 @@ impl<'a> World<'a> {
     pub(super) fn new(seed: u64, scenario: Scenario, registry: &'a mut dyn LeaseStore) -> World<'a> {
         let mut random = Seeded(seed.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1));
         let dated = random.below(2) == 0;
-        let lease_ttl_max_ms = [30_000, 3_600_000, 4 * 3_600_000][random.below(3) as usize];
+        // Where worker IDs are scarce, those of the dead have to come back soon.
+        let longest = [30_000, 3_600_000, 4 * 3_600_000];
+        let lease_ttl_max_ms = if scenario.scarce { longest[0] } else { longest[random.below(3) as usize] };
         let mut world = World {
             scenario,
             random,
@@ -134,6 +128,7 @@ impl<'a> World<'a> {
             calls: 0,
             sent: std::collections::BTreeMap::new(),
             ledger: Ledger::default(),
+            holders: Holders::default(),
             outcome: Outcome::default(),
             numbers: 0,
             kept: Vec::new(),
@@ -145,30 +140,7 @@ impl<'a> World<'a> {
         world
     }
 
-    /// Runs the faults, then a quiet end, and checks that IDs flow again.
-    pub(super) fn run(mut self) -> Result<Outcome, String> {
-        let faults_ms = self.scenario.hours * 3_600_000;
-        let end_ms = self.now_ms + faults_ms;
-        // Clocks come right before the rest does, and pauses end: what a fast clock claimed must
-        // run out first.
-        self.run_until(end_ms - (faults_ms / 8).max(CALM_MS))?;
-        self.clock_faults = false;
-        self.machines.fill(0);
-        self.run_until(end_ms)?;
-        self.faulty = false;
-        self.outage_until_ms = self.now_ms;
-        // Requests that were delayed may still land; two heartbeats after that IDs must flow.
-        self.run_until(end_ms + 20_000)?;
-        self.everybody_issues("two heartbeats after the faults ended")?;
-        self.run_until(end_ms + 200_000)?;
-        self.everybody_issues("long after the faults ended")?;
-        self.ledger.windows_are_disjoint()?;
-        self.outcome.ids = self.ledger.ids;
-        self.outcome.excused_repeats = self.ledger.excused_repeats;
-        Ok(self.outcome)
-    }
-
-    fn run_until(&mut self, end_ms: u64) -> Result<(), String> {
+    pub(super) fn run_until(&mut self, end_ms: u64) -> Result<(), String> {
         while let Some(Reverse(next)) = self.queue.peek() {
             if next.at_ms > end_ms {
                 break;
@@ -181,37 +153,38 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    fn after(&mut self, delay_ms: u64, what: Happening) {
+    pub(super) fn after(&mut self, delay_ms: u64, what: Happening) {
         self.order += 1;
         self.queue.push(Reverse(Scheduled { at_ms: self.now_ms + delay_ms, order: self.order, what }));
     }
 
-    fn is_outage(&self) -> bool {
+    pub(super) fn is_outage(&self) -> bool {
         self.now_ms < self.outage_until_ms
     }
 
-    fn true_ms(&self) -> i64 {
+    pub(super) fn true_ms(&self) -> i64 {
         START_MS + self.now_ms as i64
     }
 
-    fn now_of(&self, machine: usize) -> Now {
+    pub(super) fn now_of(&self, machine: usize) -> Now {
         Now { wall_ms: self.true_ms() + self.machines[machine], boot_ms: self.now_ms }
     }
 
-    fn number(&mut self) -> u64 {
+    pub(super) fn number(&mut self) -> u64 {
         self.numbers += 1;
         self.numbers
     }
 
-    fn spawn(&mut self) -> Result<(), String> {
+    pub(super) fn spawn(&mut self) -> Result<(), String> {
         let machine = self.machines.len();
         self.machines.push(0);
         let number = self.number();
-        let process = Process::new(number, machine, self.now_of(machine), self.lease_ttl_max_ms);
+        let scarce = self.scenario.scarce;
+        let process = Process::new(number, machine, self.now_of(machine), self.lease_ttl_max_ms, scarce);
         self.join(process)
     }
 
-    fn join(&mut self, process: Process) -> Result<(), String> {
+    pub(super) fn join(&mut self, process: Process) -> Result<(), String> {
         let index = self.processes.len();
         self.kept.push(std::sync::Arc::clone(&process.shared));
         self.processes.push(process);
@@ -221,7 +194,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    fn begin_keeper(&mut self, index: usize) -> Result<(), String> {
+    pub(super) fn begin_keeper(&mut self, index: usize) -> Result<(), String> {
         if self.processes[index].needs_keeper() {
             if let Some(inherited) = self.processes[index].inherited.take() {
                 // A child leaves only when the page is closed or has not been stamped for two
@@ -240,15 +213,16 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    fn set_clock(&mut self, index: usize) {
+    pub(super) fn set_clock(&mut self, index: usize) {
         let now = self.now_of(self.processes[index].machine);
         self.processes[index].clock.set(now);
     }
 
     /// A keeper's step, and what follows from it.
-    fn step(&mut self, index: usize, event: Event) {
+    pub(super) fn step(&mut self, index: usize, event: Event) {
         self.set_clock(index);
         let (call, wake_at_ms, done) = self.processes[index].step(event, &mut self.random);
+        self.look_at_window(index);
         if done {
             self.processes[index].alive = false;
             return;
@@ -262,6 +236,21 @@ impl<'a> World<'a> {
         }
     }
 
+    /// Notes what the lease of a process allows it now.
+    fn look_at_window(&mut self, index: usize) {
+        let process = &self.processes[index];
+        let Some(keeper) = &process.keeper else { return };
+        let Some(info) = keeper.status().lease.as_ref() else { return };
+        let slot = process.shared.page().current_slot();
+        let lease = (slot.prefix(), slot.fencing_epoch());
+        if keeper.is_closing() {
+            self.ledger.released(lease);
+        } else if !slot.is_retired() {
+            let floor = (info.floor_ms - DEFAULT_EPOCH_MS).max(0) as u64;
+            self.ledger.window(lease, floor, slot.lease_ceiling());
+        }
+    }
+
     fn send(&mut self, index: usize, request: Call) {
         self.calls += 1;
         let call = self.calls;
@@ -270,6 +259,9 @@ impl<'a> World<'a> {
         self.sent.insert(call, sent);
         let outage = self.is_outage();
         let fate = Fate::draw(&mut self.random, self.faulty, outage);
+        if !outage {
+            fate.count(&mut self.outcome.messages);
+        }
         if let Some(arrives_ms) = fate.arrives_ms {
             let request = request.clone();
             self.after(arrives_ms, Happening::Arrive { process: index, call, answer_ms: fate.answer_ms, request });
@@ -311,7 +303,9 @@ impl<'a> World<'a> {
                     self.step(process, Event::Answered { sent, answer: *answer });
                 }
             }
-            Happening::Arrive { process, call, answer_ms, request } => self.arrive(process, call, answer_ms, &request),
+            Happening::Arrive { process, call, answer_ms, request } => {
+                self.arrive(process, call, answer_ms, &request)?;
+            }
             Happening::Issue { process } => {
                 self.issue(process)?;
                 let every = self.scenario.issue_every_ms;
@@ -326,18 +320,25 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    fn arrive(&mut self, process: usize, call: u64, answer_ms: Option<u64>, request: &Call) {
+    fn arrive(&mut self, process: usize, call: u64, answer_ms: Option<u64>, request: &Call) -> Result<(), String> {
         let Call::Store(request) = request else { unreachable!("the simulation names its datacenters") };
         let mut answer = self.registry.call(request);
+        if let (Request::Write(write), Ok(Reply::Applied)) = (request, &answer.result) {
+            let sender = &self.processes[process];
+            let late = !sender.alive || sender.waiting_for != Some(call);
+            self.outcome.claims += u64::from(write.expired_before.is_some());
+            self.holders.wrote(process, write, late, self.true_ms())?;
+        }
         answer.date_ms = self.dated.then(|| self.true_ms() / 1000 * 1000);
         if let (Some(delay), false) = (answer_ms, self.is_outage()) {
             let sent = self.sent[&call];
             self.after(delay, Happening::Answered { process, call, sent, answer: Box::new(answer) });
         }
+        Ok(())
     }
 
     /// One call of a user: one ID, a batch, or as much as a millisecond has left.
-    fn issue(&mut self, index: usize) -> Result<(), String> {
+    pub(super) fn issue(&mut self, index: usize) -> Result<(), String> {
         if !self.processes[index].alive {
             return Ok(());
         }
@@ -347,17 +348,18 @@ impl<'a> World<'a> {
             let slot = SlotRef(shared.page().current_slot());
             let now = self.processes[index].clock.wall_ms() - DEFAULT_EPOCH_MS;
             let sleep = self.random.below(120_000);
+            self.outcome.faults.sleepers += 1;
             self.after(sleep, Happening::LateIssue { process: index, slot, now: now.max(0) as u64 });
         }
         let (want, wait) = match self.random.below(8) {
-            0 => (Want::Exactly(1 + self.random.below(1000)), 10),
-            1 => (Want::UpTo(1 + self.random.below(4096)), 10),
+            0 => (Want::Exactly(1 + self.random.below(1000)), MAX_WAIT_MS),
+            1 => (Want::UpTo(1 + self.random.below(4096)), MAX_WAIT_MS),
             2 => (Want::Exactly(1), 0),
-            _ => (Want::Exactly(1), 10),
+            _ => (Want::Exactly(1), MAX_WAIT_MS),
         };
         let result = shared.reserve(want, wait);
         match result {
-            Ok(taken) => self.enter(index, &taken)?,
+            Ok(taken) => self.enter(index, &taken, self.processes[index].clock.wall_ms())?,
             Err(_) => {
                 self.outcome.refusals += 1;
                 self.refused(index)?;
@@ -371,16 +373,22 @@ impl<'a> World<'a> {
             return Ok(());
         }
         let limits = self.processes[index].shared.limits;
-        let reach = crate::generator::Reach { now, max_wait: 10, longest_wait: 10 };
+        let reach = crate::generator::Reach { now, max_wait: MAX_WAIT_MS, longest_wait: MAX_WAIT_MS };
         // SAFETY: `kept` keeps every generator, and so every page, until the world ends.
         let slot = unsafe { &*slot.0 };
         match slot.reserve(Want::Exactly(1), &reach, &limits) {
-            Ok(taken) => self.enter(index, &taken),
+            Ok(taken) => self.enter(index, &taken, DEFAULT_EPOCH_MS + now as i64),
             Err(_) => Ok(()),
         }
     }
 
-    fn enter(&mut self, index: usize, taken: &crate::generator::Reservation) -> Result<(), String> {
+    /// Checks what was issued by a thread that had read `read_ms` from its machine's clock.
+    pub(super) fn enter(
+        &mut self,
+        index: usize,
+        taken: &crate::generator::Reservation,
+        read_ms: i64,
+    ) -> Result<(), String> {
         let process = &mut self.processes[index];
         let limits = process.shared.limits;
         let newest = (taken.first + taken.count - 1) as i64;
@@ -389,18 +397,24 @@ impl<'a> World<'a> {
         }
         process.newest = newest;
         let timestamp = taken.timestamp(&limits);
+        let timestamp_ms = DEFAULT_EPOCH_MS + timestamp as i64;
+        // Once clocks are right that is true time, for everybody.
+        if timestamp_ms > read_ms + MAX_WAIT_MS as i64 {
+            return Err(format!("process {index} issued {} ms ahead of its own clock", timestamp_ms - read_ms));
+        }
         // Looks are right where the registry tells the time and has not been silent for so long
         // that a stepped clock was believed; what was believed then lasts for the step and the cap.
         let spoken_to =
             self.now_ms - process.answered_at_ms < SILENCE_MS && self.now_ms - process.silence_ended_ms > 700_000;
         if self.dated && spoken_to && process.keeper.is_some() {
-            not_far_ahead(DEFAULT_EPOCH_MS + timestamp as i64, START_MS + self.now_ms as i64).map_err(|error| {
+            not_far_ahead(timestamp_ms, START_MS + self.now_ms as i64).map_err(|error| {
                 format!("{error}: process {index}, last answer at {}, {:?}", process.answered_at_ms, process.keeper)
             })?;
         }
+        let page = process.shared.page();
         self.ledger.enter(&Issued {
-            worker: taken.prefix,
-            fencing_epoch: process.shared.page().epoch_of(taken.prefix, timestamp, &limits),
+            lease: (taken.prefix, page.epoch_of(taken.prefix, timestamp, &limits)),
+            page: std::ptr::from_ref(page) as usize,
             timestamp,
             first_bits: taken.first_bits(&limits),
             count: taken.count,
@@ -415,12 +429,7 @@ impl<'a> World<'a> {
             return Ok(());
         }
         page.header().heard();
-        let same = |other: &Process| std::ptr::eq(other.shared.page(), page);
-        let owner = self
-            .processes
-            .iter()
-            .position(|other| other.alive && other.keeper.is_some() && other.shared.owns_keeper() && same(other));
-        if let Some(owner) = owner
+        if let Some(owner) = self.keeper_of(index)
             && self.processes[owner].waiting_for.is_none()
         {
             self.processes[owner].timer += 1;
@@ -430,118 +439,21 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    fn fault(&mut self) -> Result<(), String> {
-        if !self.faulty {
-            return Ok(());
-        }
-        let next = self.random.below(self.scenario.fault_every_ms * 2);
-        self.after(next, Happening::Fault);
-        let living: Vec<usize> = (0..self.processes.len()).filter(|index| self.processes[*index].alive).collect();
-        let Some(&victim) = living.get(self.random.below(living.len().max(1) as u64) as usize) else { return Ok(()) };
-        self.outcome.faults += 1;
-        match Fault::draw(&mut self.random) {
-            Fault::Step if self.clock_faults => {
-                let machine = self.processes[victim].machine;
-                let step = self.random.below(600_001) as i64 - 300_000;
-                self.machines[machine] = if self.random.below(3) == 0 { 0 } else { step };
-            }
-            // A pause of ten minutes must be over when the faults end.
-            Fault::Pause if self.clock_faults => {
-                let most = if self.random.below(3) == 0 { 600_000 } else { 60_000 };
-                self.processes[victim].paused_until_ms = self.now_ms + self.random.below(most);
-            }
-            Fault::Step | Fault::Pause => {}
-            Fault::Outage if self.random.below(4) == 0 => {
-                let long = self.scenario.hours >= 12 && self.random.below(12) == 0;
-                let span = if long { 3 * 3_600_000 } else { 30_000 };
-                self.outage_until_ms = self.outage_until_ms.max(self.now_ms + span);
-            }
-            Fault::Outage => {}
-            Fault::Crash => {
-                self.processes[victim].alive = false;
-                if self.generators() < self.scenario.processes {
-                    self.spawn()?;
-                }
-            }
-            Fault::Fork if living.len() < self.scenario.processes * 2 => {
-                let number = self.number();
-                let now = self.now_of(self.processes[victim].machine);
-                let child = self.processes[victim].forked(number, now);
-                self.join(child)?;
-            }
-            Fault::Fork => {}
-            Fault::Clone if self.generators() < self.scenario.processes + 8 => self.clone_machine(victim)?,
-            Fault::Clone => {}
-            Fault::Close => self.close(victim)?,
-        }
-        Ok(())
+    /// The living process that keeps the page which this one issues from.
+    pub(super) fn keeper_of(&self, index: usize) -> Option<usize> {
+        let page = self.processes[index].shared.page();
+        let keeps = |other: &Process| {
+            other.alive
+                && other.keeper.is_some()
+                && other.shared.owns_keeper()
+                && std::ptr::eq(other.shared.page(), page)
+        };
+        self.processes.iter().position(keeps)
     }
 
     /// Processes that have, or want, a worker ID.
-    fn generators(&self) -> usize {
+    pub(super) fn generators(&self) -> usize {
         self.processes.iter().filter(|process| process.alive && process.shared.owns_keeper()).count()
-    }
-
-    fn clone_machine(&mut self, victim: usize) -> Result<(), String> {
-        if !self.processes[victim].shared.owns_keeper() {
-            return Ok(());
-        }
-        let number = self.number();
-        let machine = self.machines.len();
-        self.machines.push(self.machines[self.processes[victim].machine]);
-        let page = self.processes[victim].shared.page();
-        let slot = page.current_slot();
-        self.ledger.excuse(slot.prefix(), slot.fencing_epoch(), slot.lease_ceiling());
-        let now = self.now_of(machine);
-        let clone = self.processes[victim].cloned(number, machine, now);
-        let waiting = clone.waiting_for;
-        self.join(clone)?;
-        let index = self.processes.len() - 1;
-        if let Some(call) = waiting {
-            // The answer goes to the original; the copy waits for nothing.
-            let sent = self.sent[&call];
-            let gone = Answer::undated(Err(StoreError::new(StoreErrorKind::Unavailable, "the connection is gone")));
-            self.after(TIMEOUT_MS, Happening::Answered { process: index, call, sent, answer: Box::new(gone) });
-        } else {
-            self.after(1, Happening::Timer { process: index, timer: 0 });
-        }
-        // Both copies issue at once: what the documentation says of clones happens here too.
-        self.issue(victim)?;
-        self.issue(index)
-    }
-
-    fn close(&mut self, victim: usize) -> Result<(), String> {
-        if self.processes[victim].keeper.is_none() || self.processes[victim].waiting_for.is_some() {
-            return Ok(());
-        }
-        self.set_clock(victim);
-        let give_up_at_ms = self.now_ms + 2_000;
-        self.step(victim, Event::Close { give_up_at_ms });
-        if self.generators() <= self.scenario.processes {
-            self.spawn()?;
-        }
-        Ok(())
-    }
-
-    fn everybody_issues(&mut self, when: &str) -> Result<(), String> {
-        for index in 0..self.processes.len() {
-            if !self.processes[index].alive || self.processes[index].keeper.as_ref().is_some_and(|k| k.is_closing()) {
-                continue;
-            }
-            self.set_clock(index);
-            let shared = std::sync::Arc::clone(&self.processes[index].shared);
-            match shared.reserve(Want::Exactly(1), 10) {
-                Ok(taken) => self.enter(index, &taken)?,
-                // A child whose parent died may only find out now.
-                Err(_) if !shared.owns_keeper() => {}
-                Err(_) if self.processes[index].keeper.is_none() => self.begin_keeper(index)?,
-                Err(refusal) => {
-                    let status = self.processes[index].keeper.as_ref().map(|keeper| keeper.status().clone());
-                    return Err(format!("process {index} is refused {when}: {refusal:?}, keeper {status:?}"));
-                }
-            }
-        }
-        Ok(())
     }
 }
 

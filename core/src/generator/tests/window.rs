@@ -138,6 +138,10 @@ fn a_page_that_is_full_of_leases_is_followed_by_another_one_and_all_go_with_the_
         assert!(taken.first > newest, "lease {lease} went back");
         newest = taken.first;
         let page = Arc::downgrade(&shared.page_handle());
+        assert!(
+            shared.page().header().keeper_lives(shared.clock.now().boot_ms),
+            "a child forked now would leave its parent"
+        );
         if !pages.last().is_some_and(|last| last.ptr_eq(&page)) {
             pages.push(page);
         }

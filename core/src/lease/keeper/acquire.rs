@@ -54,15 +54,12 @@ impl<P: LeasePage> Keeper<P> {
 
     /// A claim of ours that landed although its answer was lost.
     fn landed_claim(&self, datacenter_id: u32, view: &DatacenterView) -> Option<(Claim, LeaseRecord)> {
-        if !holds(Rule::RenewalId) {
-            return None;
-        }
         view.workers.iter().find_map(|item| {
             let claim = self.claims.iter().find(|claim| {
                 claim.write.datacenter_id == datacenter_id
                     && claim.write.next.worker_id == item.worker_id
                     && claim.write.next.fencing_epoch == item.fencing_epoch
-                    && claim.write.next.renewal_id == item.renewal_id
+                    && (claim.write.next.renewal_id == item.renewal_id || !holds(Rule::RenewalId))
             })?;
             Some((claim.clone(), item.clone()))
         })
@@ -179,9 +176,8 @@ impl<P: LeasePage> Keeper<P> {
                 self.take(now, claim, version, expiry);
             }
             Ok(Reply::Refused(Some(item)))
-                if holds(Rule::RenewalId)
-                    && item.fencing_epoch == claim.write.next.fencing_epoch
-                    && item.renewal_id == claim.write.next.renewal_id =>
+                if item.fencing_epoch == claim.write.next.fencing_epoch
+                    && (item.renewal_id == claim.write.next.renewal_id || !holds(Rule::RenewalId)) =>
             {
                 self.take(now, claim, item.version, item.lease_expiry_ts);
             }

@@ -157,10 +157,10 @@ impl<P: LeasePage> Keeper<P> {
     }
 
     fn is_ours(&self, item: &LeaseRecord) -> bool {
-        holds(Rule::RenewalId)
-            && self.lease.as_ref().is_some_and(|lease| {
-                item.fencing_epoch == lease.fencing_epoch && lease.unconfirmed.contains(&item.renewal_id)
-            })
+        self.lease.as_ref().is_some_and(|lease| {
+            item.fencing_epoch == lease.fencing_epoch
+                && (lease.unconfirmed.contains(&item.renewal_id) || !holds(Rule::RenewalId))
+        })
     }
 
     fn confirmed(&mut self, now: Now, sent: Now, version: u64, expiry_ms: i64) {

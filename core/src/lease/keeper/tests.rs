@@ -58,6 +58,10 @@ enum Network {
     AnswerLost,
     /// Never arrives.
     Lost,
+    /// Another claimant is faster by a moment: the item has the epoch that we wanted, and is not ours.
+    Beaten,
+    /// That too, and ours never arrives.
+    BeatenAndLost,
 }
 
 struct Rig<'a> {
@@ -109,10 +113,19 @@ impl<'a> Rig<'a> {
             let sent = self.now;
             let fate = if self.outage { Network::Lost } else { self.network.pop_front().unwrap_or(Network::Normal) };
             self.requests.push((self.now.boot_ms, request.clone()));
-            let result = if fate == Network::Lost { None } else { Some(self.registry.apply(&request)) };
+            if let (Network::Beaten | Network::BeatenAndLost, Request::Write(write)) = (fate, &request) {
+                let next = LeaseRecord {
+                    instance_id: "other".to_owned(),
+                    renewal_id: "theirs".to_owned(),
+                    ..write.next.clone()
+                };
+                self.registry.apply(&Request::Write(LeaseWrite { next, ..write.clone() })).expect("the registry works");
+            }
+            let lost = matches!(fate, Network::Lost | Network::BeatenAndLost);
+            let result = if lost { None } else { Some(self.registry.apply(&request)) };
             let date_ms = self.date_offset_ms.map(|offset| (self.now.wall_ms + offset) / 1000 * 1000);
             let answer = match result {
-                Some(result) if fate == Network::Normal => Answer { date_ms, result },
+                Some(result) if fate != Network::AnswerLost => Answer { date_ms, result },
                 _ => {
                     self.pass(2_000);
                     Answer::undated(Err(StoreError::new(StoreErrorKind::Unavailable, "no answer")))
@@ -235,6 +248,25 @@ fn the_lost_answer_of_a_heartbeat_costs_no_lease() {
 }
 
 #[test]
+fn the_answer_lost_as_an_outage_began_costs_no_lease_however_long_that_lasts() {
+    let page = Page::default();
+    let mut rig = Rig::new(&page, 24 * HOUR_MS as i64);
+    rig.run_for(HOUR_MS);
+    let worker = rig.worker();
+    rig.network.push_back(Network::AnswerLost);
+    rig.run_for(12_000);
+    rig.outage = true;
+    for hours in [3, 24] {
+        rig.run_for(hours * HOUR_MS);
+        assert!(rig.requests.len() > 1_000, "{} attempts", rig.requests.len());
+    }
+    rig.outage = false;
+    rig.run_for(20_000);
+    assert_eq!(rig.keeper.status().counters.leases_lost, 0, "its own write was taken for somebody else's");
+    assert_eq!((rig.state(), rig.worker()), (LeaseState::Active, worker));
+}
+
+#[test]
 fn the_lost_answer_of_a_claim_is_recognised_and_its_floor_kept() {
     let page = Page::default();
     let mut first = Rig::new(&page, 30_000);
@@ -267,6 +299,43 @@ fn the_lost_answer_of_a_claim_is_recognised_and_its_floor_kept() {
     assert_eq!(rig.state(), LeaseState::Active, "its own claim is recognised long before it would expire");
     assert_eq!(rig.worker(), worker);
     assert_eq!(rig.keeper.status().lease.expect("a lease").floor_ms, floor_ms);
+}
+
+#[test]
+fn a_claim_that_another_one_won_is_never_taken_for_ours() {
+    for fate in [Network::Beaten, Network::BeatenAndLost] {
+        let page = Page::default();
+        let mut rig = Rig::new(&page, 30_000);
+        rig.keeper = Keeper::new(rig.keeper.config.clone(), &page, rig.now);
+        rig.requests.clear();
+        rig.network = VecDeque::from([Network::Normal, fate]);
+        rig.feed(Event::Begin { instance_id: "two".to_owned(), ip_address: String::new() });
+        rig.run_for(5_000);
+        let Request::Write(first) = &rig.requests[1].1 else { panic!("{:?} is no claim", rig.requests[1]) };
+        let theirs = rig.item(first.next.worker_id);
+        assert_eq!((theirs.fencing_epoch, theirs.instance_id.as_str()), (first.next.fencing_epoch, "other"));
+        assert_eq!(rig.state(), LeaseState::Active);
+        assert_ne!(rig.worker(), theirs.worker_id, "{fate:?}: two processes hold it");
+    }
+}
+
+#[test]
+fn a_heartbeat_of_a_copy_of_us_loses_us_the_lease() {
+    let page = Page::default();
+    let mut rig = Rig::new(&page, 30_000);
+    let worker = rig.worker();
+    let old = rig.item(worker);
+    let next = LeaseRecord {
+        lease_expiry_ts: old.lease_expiry_ts + 5_000,
+        version: old.version + 1,
+        renewal_id: "the copy's".to_owned(),
+        ..old.clone()
+    };
+    rig.write_over(&old, next);
+    rig.run_for(10_500);
+    assert_eq!(rig.keeper.status().counters.leases_lost, 1, "original and copy hold one worker ID");
+    assert_ne!(rig.worker(), worker);
+    assert_eq!(rig.item(worker).renewal_id, "the copy's");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use super::sidecar::Record;
 use crate::layout::Layout;
 use crate::lease::record::{DatacenterView, LeaseRecord, TableIdentity};
 use crate::lease::store::{FenceRequest, LeaseWrite, Reply, Request};
+use crate::rules::{Rule, holds};
 
 /// What is known of the registry from before it was opened.
 #[derive(Clone, Copy)]
@@ -165,13 +166,16 @@ fn write(transaction: &Transaction<'_>, lease: &LeaseWrite, table: &TableIdentit
         return Err(Failure::invalid(format!("a number in the item is out of range: {next:?}")));
     }
     checked_pin(transaction, lease.datacenter_id, table)?;
-    let sql = "UPDATE WorkerNodeRegistryTable SET instance_id = ?, ip_address = ?, lease_expiry_ts = ?, \
-               fencing_epoch = ?, version = ?, renewal_id = ? \
-               WHERE PK = ? AND SK = ? AND fencing_epoch = ? AND version = ? AND (? IS NULL OR lease_expiry_ts < ?)";
+    let version = if holds(Rule::VersionInCondition) { "version = ?" } else { "? IS NOT NULL" };
+    let sql = format!(
+        "UPDATE WorkerNodeRegistryTable SET instance_id = ?, ip_address = ?, lease_expiry_ts = ?, \
+         fencing_epoch = ?, version = ?, renewal_id = ? \
+         WHERE PK = ? AND SK = ? AND fencing_epoch = ? AND {version} AND (? IS NULL OR lease_expiry_ts < ?)"
+    );
     let partition = partition(lease.datacenter_id);
     let key = worker_key(next.worker_id);
     let changed = transaction.execute(
-        sql,
+        &sql,
         params![
             next.instance_id,
             next.ip_address,
