@@ -4,8 +4,8 @@
  *     auto ids = leaseflake::IdGenerator::open(leaseflake::Options().set("store", "sqlite:ids.db"));
  *     leaseflake::Id id = ids.next_id();
  *
- * Calls throw leaseflake::Error; each has a form that gives a leaseflake::Code and never throws. All
- * `const` member functions of IdGenerator may be called by any number of threads at once.
+ * Calls throw leaseflake::Error; next_id, try_next_id, fill and Id::parse also have a form that gives a leaseflake::Code
+ * and never throws. All `const` member functions of IdGenerator may be called by any number of threads at once.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0
  */

@@ -1,4 +1,29 @@
 //! 64-bit, time-sorted, globally unique IDs made in your own process.
+//!
+//! A process owns its worker ID by a lease, in an SQLite file on one machine or in DynamoDB for a fleet, and makes IDs
+//! without a network call. Begin with [`IdGenerator`]; [`Options`] has every setting, [`ErrorCode`] all that can go wrong,
+//! [`Layout`] and [`IdParts`] what an [`Id`] is made of.
+//!
+//! ```
+//! use leaseflake::{IdGenerator, Options};
+//!
+//! // Or sqlite:ids.db, or dynamodb://TABLE.
+//! let ids = IdGenerator::open(Options::new().store("memory:front-page"))?;
+//! let id = ids.next_id()?;
+//! assert_eq!(ids.decode(id).sequence, 0);
+//! # Ok::<(), leaseflake::Error>(())
+//! ```
+//!
+//! IDs are unique among all who use the *same registry*. Give the worker ID back with [`IdGenerator::close`] when a
+//! service ends.
+//!
+//! # Features
+//!
+//! | feature | |
+//! |---|---|
+//! | `sqlite` (default) | the registry in a file, SQLite included |
+//! | `dynamodb` | the registry in a DynamoDB table |
+//! | `serde` (default) | [`Id`] as a string in texts such as JSON, as a number in binary formats |
 
 #[doc(hidden)]
 pub mod clock;

@@ -119,7 +119,7 @@ def test_status_tells_whose_worker_id_and_counts(registry):
         assert status.issued >= 10
         assert status.owns_keeper
         assert status.last_error is None
-        assert [change.after for change in status.changes] == ["active"]
+        assert [change.to_state for change in status.changes] == ["active"]
         assert status.changes[0].worker_id == status.worker_id
         assert f"worker ID 7/{status.worker_id}" in repr(ids)
         with pytest.raises(AttributeError):

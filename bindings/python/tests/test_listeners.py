@@ -15,14 +15,14 @@ def test_a_listener_is_told_of_the_end(registry):
 
     def callback(change):
         told.append(change)
-        if change.after == "closed":
+        if change.to_state == "closed":
             ended.set()
 
     ids = IdGenerator(store=registry)
     listener = ids.on_state_change(callback)
     ids.close()
     assert ended.wait(DEADLINE)
-    assert told[-1].before == "active"
+    assert told[-1].from_state == "active"
     assert told[-1].number > 1
     listener.stop()
 
@@ -111,6 +111,6 @@ def test_the_warning_level_is_for_losses():
     logger.setLevel(logging.DEBUG)
     log = logging_callback(logger)
     log(change)
-    log(change._replace(after="active"))
+    log(change._replace(to_state="active"))
     assert [record.levelno for record in records] == [logging.WARNING, logging.INFO]
     assert "worker ID 1/2" in records[0].getMessage()

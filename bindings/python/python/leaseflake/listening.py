@@ -23,7 +23,8 @@ _listeners: "weakref.WeakSet[Listener]" = weakref.WeakSet()
 class Listener:
     """Calls a function for every change of state, in order, until it is stopped.
 
-    It ends by itself when the generator is closed. In a forked child it goes on.
+    It ends by itself when the generator is closed. In a forked child it goes on, and is told nothing until the child has
+    a lease of its own.
     """
 
     def __init__(self, watcher: Watcher, callback: Callable[[StateChange], object], seen: int) -> None:
@@ -52,7 +53,7 @@ class Listener:
                     self._callback(change)
                 except Exception:
                     logging.getLogger("leaseflake").exception("a listener to changes of state failed")
-                if change.after == "closed":
+                if change.to_state == "closed":
                     return
 
     def stop(self) -> None:
@@ -79,13 +80,13 @@ def logging_callback(
     target = logger
 
     def log(change: StateChange) -> None:
-        bad = change.after in ("suspended", "lost")
+        bad = change.to_state in ("suspended", "lost")
         worker = "none" if change.worker_id is None else f"{change.datacenter_id}/{change.worker_id}"
         target.log(
             logging.WARNING if bad else logging.INFO,
             "lease %s -> %s (worker ID %s, fencing epoch %d): %s",
-            change.before,
-            change.after,
+            change.from_state,
+            change.to_state,
             worker,
             change.fencing_epoch,
             change.reason,

@@ -35,9 +35,9 @@ class StateChange(NamedTuple):
     """Counts the changes of this generator, from 1."""
     at_ms: int
     """When, in milliseconds since the Unix epoch by this process's clock."""
-    before: str
+    from_state: str
     """The state before: ``acquiring``, ``active``, ``suspended``, ``lost`` or ``closed``."""
-    after: str
+    to_state: str
     """The state after."""
     datacenter_id: int | None
     """The datacenter of the worker ID concerned, where there is one."""
