@@ -113,9 +113,14 @@ prove-sim: emulator ## a thousand simulated days of 32 processes under faults, o
 	LEASEFLAKE_SIM_SEEDS_SQLITE=20 LEASEFLAKE_SIM_SEEDS_DYNAMODB=20 \
 		tests/emulators/with-dynoxide $(CARGO_TEST) -p leaseflake --features dynamodb --lib sim_of_an_hour -- --nocapture
 
+.PHONY: test-mutants
+TESTS += test-mutants
+test-mutants: ## the tests of single cases notice when a rule that keeps IDs unique is off
+	scripts/mutants cases
+
 .PHONY: prove-mutants
 PROVE += prove-mutants
-prove-mutants: ## the tests notice when a rule that keeps IDs unique is off
+prove-mutants: ## the same, and which of them the simulation finds as well
 	scripts/mutants
 
 .PHONY: prove-fuzz

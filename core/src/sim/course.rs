@@ -9,7 +9,7 @@ use crate::generator::Want;
 /// the largest step.
 const CALM_MS: u64 = 720_000;
 
-/// How long after the faults IDs must flow: two heartbeats, and 2 s for requests that were on their way.
+/// How long after the faults IDs must flow: two heartbeats.
 const RECOVERED_MS: u64 = 20_000;
 
 impl World<'_> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::DEFAULT_EPOCH_MS;
 use crate::clock::Clock;
 use crate::generator::KeptPage;
+use crate::generator::leave::leave_if_orphaned;
 use crate::generator::slot::{Reach, Refusal, Want};
 use crate::generator::wait;
 use crate::lease::keeper::LeasePage;
@@ -34,6 +35,25 @@ fn a_thread_asleep_before_its_cas_issues_nothing_under_a_worker_id_that_was_give
     let now = (clock.wall_ms() - DEFAULT_EPOCH_MS) as u64;
     let reach = Reach { now, max_wait: 10, longest_wait: 10 };
     assert_eq!(slot.reserve(Want::Exactly(1), &reach, &shared.limits), Err(Refusal::Retired));
+}
+
+#[test]
+fn a_child_that_leaves_a_frozen_parent_ends_the_slot_for_both_first() {
+    let clock = FakeClock::at_ms(START_MS);
+    let parent = generator(Options::new(), &clock);
+    open_window(&parent, 4, START_MS, START_MS + 600_000);
+    let child = Arc::new(parent.forked(parent.clock.clone(), 2));
+    // The parent stands still for longer than two heartbeats, and a thread of the child sleeps before its
+    // compare-and-swap.
+    let asleep_in = child.page().current() as *const crate::generator::slot::Slot;
+    clock.pass(Duration::from_secs(60));
+    assert!(leave_if_orphaned(&child));
+    assert!(!std::ptr::eq(child.page(), parent.page()), "the child goes on in a page of its own");
+    // SAFETY: the slot lives as long as the parent's page.
+    let slot = unsafe { &*asleep_in };
+    let reach = Reach { now: (clock.wall_ms() - DEFAULT_EPOCH_MS) as u64, max_wait: 10, longest_wait: 10 };
+    assert_eq!(slot.reserve(Want::Exactly(1), &reach, &child.limits), Err(Refusal::Retired));
+    assert_eq!(parent.reserve(Want::Exactly(1), 10), Err(Refusal::Retired), "the parent wakes up where it stopped");
 }
 
 #[test]

@@ -198,7 +198,7 @@ impl<P: LeasePage> Keeper<P> {
     /// A claim is ours: a new lease, a new slot.
     fn take(&mut self, now: Now, claim: Claim, version: u64, expiry_ms: i64) {
         let next = &claim.write.next;
-        let floor_ms = if holds(Rule::Floor) { claim.floor_ms } else { i64::MIN };
+        let floor_ms = if holds(Rule::Floor) { claim.floor_ms } else { 0 };
         self.lease = Some(Lease {
             datacenter_id: claim.write.datacenter_id,
             worker_id: next.worker_id,
