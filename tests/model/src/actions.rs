@@ -2,6 +2,7 @@
 
 use crate::bounds::{Bounds, Clocks, MAX_PROCESSES};
 use crate::process::{Process, Seen};
+use crate::registry::Kind;
 use crate::rules::Rules;
 use crate::state::{State, Wrong};
 use crate::thread::Thread;
@@ -24,10 +25,12 @@ pub enum Action {
     Release { process: usize, clock: u8 },
     /// It retires the slot, after it has given back (only where that rule is dropped).
     RetireLate { process: usize },
-    /// A request reaches the registry; `again`: a copy of it stays on the wire.
-    Deliver { process: usize, request: usize, again: bool },
+    /// A request reaches the registry.
+    Deliver { process: usize, request: usize, stays: Stays },
     /// An answer reaches the process that waits for it.
     Receive { process: usize },
+    /// An answer reaches the process again, or late.
+    ReceiveStray { process: usize },
     /// A process stops waiting. Its request, if still on the wire, stays there or is lost.
     GiveUp { process: usize, lost: bool },
     /// A holder whose slot was retired by a child opens a new slot under its lease.
@@ -52,6 +55,8 @@ pub enum Action {
     Fork { from: usize, to: usize },
     /// A child takes its parent for gone and leaves the shared slot.
     Leave { process: usize },
+    /// An operator stops all processes.
+    StopAll,
     /// Somebody deletes the item.
     Delete,
     /// An initialisation that was sent long ago arrives.
@@ -64,15 +69,25 @@ pub enum Action {
     Fence,
 }
 
+/// What stays on the wire when a request has reached the registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stays {
+    /// Only its answer, if somebody waits for it.
+    Nothing,
+    /// A copy of the request.
+    Request,
+    /// A copy of the answer; the answer itself where nobody waits for it.
+    Answer,
+}
+
 /// What the clock of a process may say when it is read now.
-fn readings(state: &State, process: usize, bounds: &Bounds) -> std::ops::RangeInclusive<u8> {
-    match bounds.clocks {
-        Clocks::Anything(last) => 0..=last,
-        Clocks::Stepped(_) => {
-            let clock = state.now.saturating_add_signed(state.processes[process].offset);
-            clock..=clock
-        }
-    }
+fn readings(state: &State, process: usize, bounds: &Bounds) -> impl Iterator<Item = u8> + use<> {
+    let values: u32 = match bounds.clocks {
+        Clocks::Anything(last) => (1 << (last + 1)) - 1,
+        Clocks::AnyOf(values) => values.iter().fold(0, |all, value| all | 1 << value),
+        Clocks::Stepped(_) => 1 << state.now.saturating_add_signed(state.processes[process].offset),
+    };
+    (0..u32::BITS as u8).filter(move |value| values >> value & 1 == 1)
 }
 
 /// Everything that can happen next.
@@ -82,7 +97,7 @@ pub fn enabled(state: &State, rules: &Rules, bounds: &Bounds, actions: &mut Vec<
     }
     for number in 0..bounds.processes {
         let process = &state.processes[number];
-        deliveries(state, number, actions);
+        deliveries(state, number, rules, actions);
         if process.running {
             if process.keeper {
                 keeper(state, number, rules, bounds, actions);
@@ -101,12 +116,23 @@ pub fn enabled(state: &State, rules: &Rules, bounds: &Bounds, actions: &mut Vec<
     operators(state, rules, actions);
 }
 
-fn deliveries(state: &State, number: usize, actions: &mut Vec<Action>) {
-    for (request, _) in state.processes[number].wire.in_flight() {
-        actions.push(Action::Deliver { process: number, request, again: false });
+fn deliveries(state: &State, number: usize, rules: &Rules, actions: &mut Vec<Action>) {
+    let process = &state.processes[number];
+    for (request, write) in process.wire.in_flight() {
+        actions.push(Action::Deliver { process: number, request, stays: Stays::Nothing });
         if state.left.doubles > 0 {
-            actions.push(Action::Deliver { process: number, request, again: true });
+            actions.push(Action::Deliver { process: number, request, stays: Stays::Request });
         }
+        let answered = write.kind != Kind::Release && process.running && process.may_heed(write.renewal, rules);
+        if state.left.answers > 0 && answered && process.wire.stray.is_none() {
+            actions.push(Action::Deliver { process: number, request, stays: Stays::Answer });
+        }
+    }
+    if process.running
+        && let Some(stray) = process.wire.stray
+        && process.judge_stray(&stray, rules).is_some()
+    {
+        actions.push(Action::ReceiveStray { process: number });
     }
 }
 
@@ -129,7 +155,7 @@ fn keeper(state: &State, number: usize, rules: &Rules, bounds: &Bounds, actions:
         }
         return;
     }
-    let may_send = process.sent < bounds.sends && process.wire.has_room();
+    let may_send = process.sent < bounds.sends && state.sends_left != Some(0) && process.wire.has_room();
     if process.lease.is_some() {
         if rules.window && page.retired {
             actions.push(Action::Reopen { process: number });
@@ -163,8 +189,9 @@ fn keeper(state: &State, number: usize, rules: &Rules, bounds: &Bounds, actions:
 }
 
 /// A release under the rules does not look at the clock.
-fn release_readings(state: &State, number: usize, rules: &Rules, bounds: &Bounds) -> std::ops::RangeInclusive<u8> {
-    if rules.release_newest { 0..=0 } else { readings(state, number, bounds) }
+fn release_readings(state: &State, number: usize, rules: &Rules, bounds: &Bounds) -> impl Iterator<Item = u8> + use<> {
+    let (looks, one) = if rules.release_newest { (false, Some(0)) } else { (true, None) };
+    readings(state, number, bounds).filter(move |_| looks).chain(one)
 }
 
 fn on_the_wire(process: &Process) -> bool {
@@ -228,6 +255,9 @@ fn time(state: &State, bounds: &Bounds, offsets: &[i8], actions: &mut Vec<Action
 
 fn operators(state: &State, rules: &Rules, actions: &mut Vec<Action>) {
     let all_stopped = (0..MAX_PROCESSES).all(|process| !state.processes[process].running);
+    if state.left.stops > 0 && !all_stopped {
+        actions.push(Action::StopAll);
+    }
     if state.left.deletions > 0 && state.registry.item.is_some() {
         actions.push(Action::Delete);
     }

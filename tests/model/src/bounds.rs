@@ -20,6 +20,25 @@ pub enum Clocks {
     /// Each reading says anything from 0 up to this, whatever the last one said. There is no
     /// true time then: every real clock, however it drifts and steps, is among these.
     Anything(u8),
+    /// Each reading says one of these, whatever the last one said: fewer values than `Anything`, so
+    /// that there is room for more faults.
+    AnyOf(&'static [u8]),
+}
+
+impl Clocks {
+    /// Whether there is a true time that clocks follow.
+    pub fn follow_time(&self) -> bool {
+        matches!(self, Clocks::Stepped(_))
+    }
+
+    /// The most that a clock can say ahead of the true time; without one, the most that it says.
+    fn lead(&self) -> u8 {
+        match *self {
+            Clocks::Stepped(offsets) => offsets.iter().copied().max().unwrap_or(0).max(0) as u8,
+            Clocks::Anything(last) => last,
+            Clocks::AnyOf(values) => values.iter().copied().max().unwrap_or(0),
+        }
+    }
 }
 
 /// What a process and its clone may repeat. No protocol without a look at the machine can do better
@@ -49,6 +68,12 @@ pub struct Faults {
     pub doubles: u8,
     /// Requests and answers that are lost or delayed past the sender's patience.
     pub lost: u8,
+    /// Answers that reach the process a second time, or when it has stopped waiting for them: at any
+    /// moment after the first, one at a time for each process.
+    pub answers: u8,
+    /// Stops of all processes by an operator. In one step: whatever one of them does while others
+    /// are stopped already, it can as well do before.
+    pub stops: u8,
     /// Deletions of the worker item.
     pub deletions: u8,
     /// Restores of the registry from a backup.
@@ -74,8 +99,10 @@ pub struct Bounds {
     pub last_tick: u8,
     /// The clocks.
     pub clocks: Clocks,
-    /// How many writes each process may send.
+    /// How many claims and heartbeats each process may send.
     pub sends: u8,
+    /// How many of them all processes together may send, if that is bounded too.
+    pub sends_in_all: Option<u8>,
     /// Whether threads pause between reading the clock, checking and issuing; otherwise a call
     /// is one step.
     pub pauses: bool,
@@ -96,6 +123,7 @@ impl Bounds {
             last_tick: 8,
             clocks: Clocks::Stepped(&[0]),
             sends: 2,
+            sends_in_all: None,
             pauses: false,
             ahead: 0,
             faults: Faults {
@@ -105,6 +133,8 @@ impl Bounds {
                 forks: 0,
                 doubles: 0,
                 lost: 0,
+                answers: 0,
+                stops: 0,
                 deletions: 0,
                 restores: 0,
                 fences: 0,
@@ -118,10 +148,6 @@ impl Bounds {
 
     /// A timestamp above every one that any clock of the model can have led to.
     pub fn above_all_clocks(&self, now: u8) -> u8 {
-        let lead = match self.clocks {
-            Clocks::Stepped(offsets) => offsets.iter().copied().max().unwrap_or(0).max(0) as u8,
-            Clocks::Anything(last) => last,
-        };
-        now + lead + self.ahead + 1
+        now + self.clocks.lead() + self.ahead + 1
     }
 }

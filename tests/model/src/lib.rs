@@ -20,7 +20,9 @@
 //! | [`step`] | what each action does |
 //! | [`properties`] | what must hold in every state |
 //! | [`scenarios`] | which protocol in which world, and what must come out |
-//! | [`report`], [`words`] | the table, and an interleaving in plain words |
+//! | [`report`], [`words`] | the tables, and an interleaving in plain words |
+//! | [`worlds`] | what each world is bounded by, in words |
+//! | [`targets`] | how many states the proof must have visited, and in what time |
 
 pub mod actions;
 pub mod bounds;
@@ -34,5 +36,7 @@ pub mod rules;
 pub mod scenarios;
 pub mod state;
 pub mod step;
+pub mod targets;
 pub mod thread;
 pub mod words;
+pub mod worlds;

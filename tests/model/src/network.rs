@@ -11,9 +11,20 @@ const IN_FLIGHT: usize = 2;
 pub struct Wire {
     /// Requests on their way, oldest first. They outlive their sender.
     pub requests: [Option<Write>; IN_FLIGHT],
-    /// The answer to the newest attempt, on its way back. Answers to attempts that the sender has
-    /// given up reach nobody.
+    /// The answer to the newest attempt, on its way back.
     pub answer: Option<Answer>,
+    /// An answer that arrives a second time, or when nobody waits for it any more.
+    pub stray: Option<Stray>,
+}
+
+/// An answer that has outlived the wait for it. The registry's answers bear no number: which attempt
+/// one answers is what its connection says, and what the rules make of that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stray {
+    /// The `renewal_id` of the attempt that it answers.
+    pub renewal: u8,
+    /// What it says.
+    pub answer: Answer,
 }
 
 impl Wire {

@@ -2,7 +2,7 @@
 //! the answers.
 
 use crate::bounds::{LEASE, MARGIN};
-use crate::network::Wire;
+use crate::network::{Stray, Wire};
 use crate::registry::{Answer, Item, Kind, Write};
 use crate::rules::Rules;
 use crate::thread::Thread;
@@ -119,7 +119,7 @@ impl Process {
             seed: self.seed,
             drawn: self.drawn,
             sent: self.sent,
-            wire: Wire { requests: self.wire.requests, answer: None },
+            wire: Wire { answer: None, ..self.wire },
             ..Process::stopped(0)
         }
     }
@@ -176,11 +176,32 @@ impl Process {
     /// What an answer to the newest attempt means. A refused write carries the item; if its epoch
     /// is ours and its `renewal_id` is of an attempt since the last confirmed write, it was ours.
     pub fn judge(&self, answer: Answer, rules: &Rules) -> Outcome {
-        match (answer, self.newest_attempt()) {
-            (Answer::Applied, Some(attempt)) => Outcome::Confirmed { lease: attempt.lease, floor: attempt.floor },
-            (Answer::Refused(item), Some(_)) => self.recognise(&item, rules),
-            _ => Outcome::Lost,
+        self.newest_attempt().map_or(Outcome::Lost, |attempt| self.judge_attempt(attempt, answer, rules))
+    }
+
+    fn judge_attempt(&self, attempt: Attempt, answer: Answer, rules: &Rules) -> Outcome {
+        match answer {
+            Answer::Applied => Outcome::Confirmed { lease: attempt.lease, floor: attempt.floor },
+            Answer::Refused(item) => self.recognise(&item, rules),
+            Answer::Missing => Outcome::Lost,
         }
+    }
+
+    /// What an answer means that arrives again, or late; `None` = nothing. The product's keeper heeds
+    /// only the answer of the call that it waits for. The model's may heed any whose attempt is still
+    /// open, which is more: whether it does is up to when the answer arrives, if ever.
+    pub fn judge_stray(&self, stray: &Stray, rules: &Rules) -> Option<Outcome> {
+        if !rules.answers_by_attempt {
+            return self.waiting.then(|| self.judge(stray.answer, rules));
+        }
+        let mut attempts = self.attempts.iter().flatten();
+        let attempt = attempts.find(|attempt| attempt.renewal == stray.renewal)?;
+        Some(self.judge_attempt(*attempt, stray.answer, rules))
+    }
+
+    /// Whether an answer to this attempt can still mean anything, now or later.
+    pub fn may_heed(&self, renewal: u8, rules: &Rules) -> bool {
+        !rules.answers_by_attempt || self.attempts.iter().flatten().any(|attempt| attempt.renewal == renewal)
     }
 
     /// Whether the item is what one of our attempts wrote.

@@ -35,6 +35,8 @@ pub struct Rules {
     /// A `renewal_id` is drawn from the kernel when it is sent; otherwise from a generator in
     /// memory, which forks and clones copy.
     pub kernel_randomness: bool,
+    /// An answer counts for the attempt that it answers; otherwise for the one that is waited for.
+    pub answers_by_attempt: bool,
     /// The ceiling rises when the registry has confirmed the write; otherwise when it is sent.
     pub confirmed_ceiling: bool,
     /// A child retires the shared slot before it leaves it.
@@ -72,6 +74,7 @@ impl Rules {
             version_in_claim: true,
             renewal_id: true,
             kernel_randomness: true,
+            answers_by_attempt: true,
             confirmed_ceiling: true,
             retire_before_leaving: true,
             retire_before_release: true,

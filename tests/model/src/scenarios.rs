@@ -50,6 +50,10 @@ const NONE: Faults = Bounds::calm(1).faults;
 const STEPPED: Clocks = Clocks::Stepped(&[-4, 0, 4]);
 /// Every reading says anything; a claim is possible from 10 s on, and again after 40 s.
 const ANYTHING: Clocks = Clocks::Anything(6);
+/// Every reading says 10 s, at which a first claim is possible, or 50 s, at which one after it is.
+const FEW: Clocks = Clocks::AnyOf(&[1, 5]);
+/// One of each fault that messages have.
+const NETWORK: Faults = Faults { lost: 1, doubles: 1, answers: 1, ..NONE };
 const WINDOW: Rules = Rules::window();
 const WALL: Rules = Rules::wall_clock();
 
@@ -64,7 +68,7 @@ fn window() -> Vec<Scenario> {
         holds(
             "crash, release, lost and late messages",
             "a crash and a restart, a release, a request or answer that is lost or late",
-            Bounds { faults: Faults { crashes: 1, lost: 1, releases: 1, ..NONE }, ..two },
+            Bounds { clocks: Clocks::Anything(5), faults: Faults { crashes: 1, lost: 1, releases: 1, ..NONE }, ..two },
         ),
         holds(
             "paused threads, crash, lost and late",
@@ -107,6 +111,36 @@ fn window() -> Vec<Scenario> {
             Bounds { faults: Faults { deletions: 1, fences: 1, crashes: 1, lost: 1, ..NONE }, ..true_clocks },
         ),
         holds(
+            "every fault of the network",
+            "requests and answers that are lost, late and doubled, a crash and a release in one history",
+            Bounds {
+                clocks: FEW,
+                sends: 3,
+                sends_in_all: Some(4),
+                faults: Faults { crashes: 1, releases: 1, ..NETWORK },
+                ..two
+            },
+        ),
+        holds(
+            "many faults at once",
+            "messages lost, late and doubled, a crash, a fork, a clone, a release, a deletion and a fence in one history",
+            Bounds {
+                clocks: FEW,
+                sends_in_all: Some(2),
+                faults: Faults {
+                    crashes: 1,
+                    forks: 1,
+                    clones: 1,
+                    releases: 1,
+                    deletions: 1,
+                    stops: 1,
+                    fences: 1,
+                    ..NETWORK
+                },
+                ..one
+            },
+        ),
+        holds(
             "three owners in turn",
             "each of three takes over from the one before",
             Bounds { clocks: Clocks::Anything(9), sends: 1, ..three },
@@ -125,6 +159,46 @@ fn window() -> Vec<Scenario> {
             "fork beside another process",
             "a family and a stranger that takes over from it",
             Bounds { running: 2, sends: 1, faults: Faults { forks: 1, ..NONE }, ..three },
+        ),
+        holds(
+            "three: messages, crash",
+            "a crash and a restart, and messages that are lost, late and doubled, among three owners in turn",
+            Bounds {
+                clocks: Clocks::AnyOf(&[1, 5, 9]),
+                sends_in_all: Some(3),
+                faults: Faults { crashes: 1, ..NETWORK },
+                ..three
+            },
+        ),
+        holds(
+            "three: deletion, messages, crash",
+            "the item is deleted under three, one of which dies and starts again, and messages are lost or late",
+            Bounds {
+                clocks: FEW,
+                sends_in_all: Some(3),
+                faults: Faults { crashes: 1, deletions: 1, doubles: 0, ..NETWORK },
+                ..three
+            },
+        ),
+        holds(
+            "three: deletion, fence, late messages",
+            "the item is deleted, all are stopped, the fence creates it again, and messages from before arrive late",
+            Bounds {
+                clocks: FEW,
+                sends_in_all: Some(3),
+                faults: Faults { deletions: 1, stops: 1, fences: 1, answers: 1, ..NONE },
+                ..three
+            },
+        ),
+        holds(
+            "three: restore, deletion, fence",
+            "the registry is restored or its item deleted, all are stopped, the fence mends it; messages are lost or late",
+            Bounds {
+                clocks: FEW,
+                sends_in_all: Some(2),
+                faults: Faults { restores: 1, deletions: 1, stops: 1, fences: 1, lost: 1, ..NONE },
+                ..three
+            },
         ),
     ]
 }
@@ -194,6 +268,12 @@ fn wall_clock() -> Vec<Scenario> {
             "a heartbeat that is conditional on the epoch only arrives late and lowers the expiry; all clocks are true",
             by_epoch,
             Bounds { sends: 3, faults: Faults { lost: 1, ..NONE }, ..two },
+        ),
+        repeats(
+            "doubled answer",
+            "the copy of an earlier answer is taken for the answer to the heartbeat that is on its way; all clocks are true",
+            Rules { answers_by_attempt: false, ..WALL },
+            Bounds { faults: Faults { answers: 1, ..NONE }, ..two },
         ),
         repeats(
             "slow clock",
@@ -321,6 +401,12 @@ fn dropped() -> Vec<Scenario> {
             Bounds { faults: Faults { clones: 1, ..NONE }, running: 1, ..still },
         ),
         repeats(
+            "an answer counts for its own attempt",
+            "the copy of an earlier answer is taken for the answer that is waited for",
+            Rules { answers_by_attempt: false, ..WINDOW },
+            Bounds { faults: Faults { answers: 1, ..NONE }, ..two },
+        ),
+        repeats(
             "confirmed ceilings only",
             "the ceiling rises when the heartbeat is sent",
             Rules { confirmed_ceiling: false, ..WINDOW },
@@ -405,6 +491,26 @@ fn small_window() -> Vec<Scenario> {
             "fork",
             "a child in the shared slot, which leaves at any moment",
             Bounds { faults: Faults { forks: 1, elsewhere: 1, ..NONE }, ..one },
+        ),
+        holds(
+            "doubled and late messages",
+            "requests that arrive twice, and answers that arrive twice or late",
+            Bounds { clocks: FEW, faults: NETWORK, ..two },
+        ),
+        holds(
+            "three processes, messages",
+            "three, of which one dies and starts again, and messages that are lost, late and doubled",
+            Bounds { clocks: FEW, sends_in_all: Some(2), faults: Faults { crashes: 1, ..NETWORK }, ..Bounds::calm(3) },
+        ),
+        holds(
+            "three processes, deletion, fence",
+            "the item is deleted, all are stopped, and the fence creates it again",
+            Bounds {
+                clocks: FEW,
+                sends_in_all: Some(2),
+                faults: Faults { deletions: 1, stops: 1, fences: 1, ..NONE },
+                ..Bounds::calm(3)
+            },
         ),
         holds("clone", "a process is copied", Bounds { faults: Faults { clones: 1, ..NONE }, ..one }),
         holds("three processes", "clocks that say anything", Bounds { clocks: Clocks::Anything(4), ..Bounds::calm(3) }),

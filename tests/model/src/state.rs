@@ -35,6 +35,8 @@ pub struct State {
     pub excused: u8,
     /// The faults that may still happen.
     pub left: Faults,
+    /// The claims and heartbeats that all together may still send, if that is bounded.
+    pub sends_left: Option<u8>,
     /// What went wrong; history ends there.
     pub wrong: Wrong,
 }
@@ -50,6 +52,7 @@ impl State {
             issued: 0,
             excused: 0,
             left: bounds.faults,
+            sends_left: bounds.sends_in_all,
             wrong: Wrong::Nothing,
         };
         for process in 0..bounds.running {
@@ -111,11 +114,18 @@ impl State {
         }
     }
 
-    /// Takes requests off the wire that can change nothing any more: nobody waits for their answer,
-    /// and the version they name has gone by. Under the rules versions only grow, unless the item
-    /// is put back or created again, so this loses no history.
-    pub fn drop_dead_requests(&mut self, rules: &Rules, bounds: &Bounds) {
-        let item_may_return = bounds.faults.restores + bounds.faults.fences + bounds.faults.initialisations > 0;
+    /// Takes off the wire what can change nothing any more: requests whose answer nobody waits for and
+    /// whose version has gone by (under the rules versions only grow, and one fence writes a fresh one, unless
+    /// the item is restored or created again), and answers whose attempt nobody remembers. This loses no history.
+    pub fn drop_dead_messages(&mut self, rules: &Rules, bounds: &Bounds) {
+        for process in &mut self.processes {
+            if process.wire.stray.is_some_and(|stray| !process.may_heed(stray.renewal, rules)) {
+                process.wire.stray = None;
+            }
+        }
+        let created_again = bounds.faults.initialisations > 0 && !rules.initialise_once;
+        let fenced_low = bounds.faults.fences > u8::from(rules.fence_fresh_version);
+        let item_may_return = bounds.faults.restores > 0 || created_again || fenced_low;
         let exact = rules.heartbeat == Condition::EpochAndVersion && rules.version_in_claim && rules.refuse_missing;
         if item_may_return || !exact {
             return;
@@ -123,9 +133,12 @@ impl State {
         let item = self.registry.item;
         for process in &mut self.processes {
             let awaited = process.newest_attempt().filter(|_| process.waiting).map(|attempt| attempt.renewal);
+            let strays = self.left.answers > 0 && process.running;
             for index in (0..process.wire.requests.len()).rev() {
                 let alive = process.wire.requests[index].is_some_and(|write| {
-                    awaited == Some(write.renewal) || item.is_some_and(|item| allows(&write, &item, rules))
+                    awaited == Some(write.renewal)
+                        || strays && process.may_heed(write.renewal, rules)
+                        || item.is_some_and(|item| allows(&write, &item, rules))
                 });
                 if !alive {
                     process.wire.take(index);
@@ -292,18 +305,18 @@ mod tests {
         state.registry.item = Some(Item { expiry: 8, epoch: 1, version: 1, renewal: 1 });
         state.processes[0].send(Kind::Heartbeat, 9, 0);
         state.processes[0].waiting = false;
-        state.drop_dead_requests(&RULES, &bounds);
+        state.drop_dead_messages(&RULES, &bounds);
         assert_eq!(state.processes[0].wire.in_flight().count(), 1, "it may still be written");
         state.registry.item = Some(Item { expiry: 9, epoch: 1, version: 2, renewal: 2 });
         let mut waits = state;
         waits.processes[0].waiting = true;
-        waits.drop_dead_requests(&RULES, &bounds);
+        waits.drop_dead_messages(&RULES, &bounds);
         assert_eq!(waits.processes[0].wire.in_flight().count(), 1, "its answer is awaited");
         let mut restorable = state;
         let faults = Faults { restores: 1, ..bounds.faults };
-        restorable.drop_dead_requests(&RULES, &Bounds { faults, ..bounds });
+        restorable.drop_dead_messages(&RULES, &Bounds { faults, ..bounds });
         assert_eq!(restorable.processes[0].wire.in_flight().count(), 1, "the old version may come back");
-        state.drop_dead_requests(&RULES, &bounds);
+        state.drop_dead_messages(&RULES, &bounds);
         assert_eq!(state.processes[0].wire.in_flight().count(), 0);
     }
 

@@ -1,7 +1,8 @@
 //! What each action does to the world.
 
-use crate::actions::Action;
-use crate::bounds::{Bounds, Clocks, LEASE};
+use crate::actions::{Action, Stays};
+use crate::bounds::{Bounds, LEASE};
+use crate::network::Stray;
 use crate::process::{Outcome, Seen, ceiling_of};
 use crate::registry::{Answer, Kind};
 use crate::rules::Rules;
@@ -19,15 +20,16 @@ pub fn next(state: &State, action: Action, rules: &Rules, bounds: &Bounds) -> St
             world.processes[process].offset = offset;
         }
         Action::Read { process } => read(world, process, rules),
-        Action::Claim { process, clock } => world.processes[process].send(Kind::Claim, clock + LEASE, clock),
+        Action::Claim { process, clock } => send(world, process, Kind::Claim, clock + LEASE, clock),
         Action::Heartbeat { process, clock } => heartbeat(world, process, clock, rules),
         Action::Release { process, clock } => release(world, process, clock, rules),
         Action::RetireLate { process } => {
             world.processes[process].retires_late = false;
             world.retire(world.processes[process].page, rules);
         }
-        Action::Deliver { process, request, again } => deliver(world, process, request, again, rules),
+        Action::Deliver { process, request, stays } => deliver(world, process, request, stays, rules),
         Action::Receive { process } => receive(world, process, rules),
+        Action::ReceiveStray { process } => receive_stray(world, process, rules),
         Action::GiveUp { process, lost } => give_up(world, process, lost),
         Action::Reopen { process } => reopen(world, process, rules),
         Action::Elsewhere { process, clock } => {
@@ -39,7 +41,7 @@ pub fn next(state: &State, action: Action, rules: &Rules, bounds: &Bounds) -> St
             let (page, elsewhere) = (world.processes[process].page, world.page(process).elsewhere);
             world.processes[process].thread = Thread::Read { clock, page, elsewhere };
             // A clock that may say anything may say so as well at the moment of the check.
-            if matches!(bounds.clocks, Clocks::Anything(_)) {
+            if !bounds.clocks.follow_time() {
                 check(world, process, rules, bounds);
             }
         }
@@ -54,6 +56,13 @@ pub fn next(state: &State, action: Action, rules: &Rules, bounds: &Bounds) -> St
         Action::Crash { process } => {
             world.left.crashes -= 1;
             world.processes[process] = world.processes[process].crashed();
+            world.drop_pages();
+        }
+        Action::StopAll => {
+            world.left.stops -= 1;
+            for process in &mut world.processes {
+                *process = process.crashed();
+            }
             world.drop_pages();
         }
         Action::Start { process } => world.run(process),
@@ -85,7 +94,7 @@ pub fn next(state: &State, action: Action, rules: &Rules, bounds: &Bounds) -> St
             world.registry.fence(world.now, rules, bounds);
         }
     }
-    next.drop_dead_requests(rules, bounds);
+    next.drop_dead_messages(rules, bounds);
     next
 }
 
@@ -103,9 +112,14 @@ fn read(world: &mut State, process: usize, rules: &Rules) {
     world.processes[process].seen = Some(item.map_or(Seen::Missing, Seen::Item));
 }
 
+fn send(world: &mut State, process: usize, kind: Kind, expiry: u8, now: u8) {
+    world.sends_left = world.sends_left.map(|left| left - 1);
+    world.processes[process].send(kind, expiry, now);
+}
+
 fn heartbeat(world: &mut State, process: usize, clock: u8, rules: &Rules) {
     let expiry = world.processes[process].heartbeat_expiry(clock, rules);
-    world.processes[process].send(Kind::Heartbeat, expiry, 0);
+    send(world, process, Kind::Heartbeat, expiry, 0);
     if !rules.confirmed_ceiling {
         world.page_mut(process).raise(ceiling_of(expiry));
     }
@@ -122,13 +136,17 @@ fn release(world: &mut State, process: usize, clock: u8, rules: &Rules) {
     world.processes[process].send_release(expiry);
 }
 
-fn deliver(world: &mut State, process: usize, request: usize, again: bool, rules: &Rules) {
+fn deliver(world: &mut State, process: usize, request: usize, stays: Stays, rules: &Rules) {
     let wire = &mut world.processes[process].wire;
-    let write = if again { wire.requests[request] } else { wire.take(request) };
+    let write = if stays == Stays::Request { wire.requests[request] } else { wire.take(request) };
     let write = write.expect("only requests in flight are delivered");
-    world.left.doubles -= u8::from(again);
+    world.left.doubles -= u8::from(stays == Stays::Request);
+    world.left.answers -= u8::from(stays == Stays::Answer);
     let answer = world.registry.write(&write, rules);
     let process = &mut world.processes[process];
+    if stays == Stays::Answer {
+        process.wire.stray = Some(Stray { renewal: write.renewal, answer });
+    }
     let newest = process.newest_attempt().map(|attempt| attempt.renewal);
     if process.waiting && newest == Some(write.renewal) {
         process.wire.answer = Some(answer);
@@ -139,6 +157,13 @@ fn receive(world: &mut State, process: usize, rules: &Rules) {
     let answer = world.processes[process].wire.answer.take();
     let outcome = world.processes[process].judge(answer.unwrap_or(Answer::Missing), rules);
     settle(world, process, outcome, rules);
+}
+
+fn receive_stray(world: &mut State, process: usize, rules: &Rules) {
+    let stray = world.processes[process].wire.stray.take();
+    if let Some(outcome) = stray.and_then(|stray| world.processes[process].judge_stray(&stray, rules)) {
+        settle(world, process, outcome, rules);
+    }
 }
 
 /// Acts on what an answer means.

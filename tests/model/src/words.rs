@@ -1,6 +1,6 @@
 //! An interleaving in plain words.
 
-use crate::actions::Action;
+use crate::actions::{Action, Stays};
 use crate::bounds::TICK_S;
 use crate::process::{Lease, Outcome, Seen};
 use crate::properties::LeaseModel;
@@ -28,8 +28,10 @@ pub fn tell(model: &LeaseModel, steps: &[(State, Option<Action>)]) -> Vec<String
         let Some(action) = *action else { break };
         let after = &steps[index + 1].0;
         // A write that is made and whose answer arrives at once is one sentence.
-        if let (Action::Deliver { process, request, again: false }, Some((_, Some(Action::Receive { process: to })))) =
-            (action, steps.get(index + 1))
+        if let (
+            Action::Deliver { process, request, stays: Stays::Nothing },
+            Some((_, Some(Action::Receive { process: to }))),
+        ) = (action, steps.get(index + 1))
             && process == *to
             && after.processes[process].wire.answer != before.processes[process].wire.answer
         {
@@ -67,11 +69,29 @@ fn sentence(model: &LeaseModel, before: &State, action: Action, after: &State) -
             format!("{} {retired} sends a release that leaves the expiry at {}", name(process), at(left))
         }
         Action::RetireLate { process } => format!("{} retires its slot, too late", name(process)),
-        Action::Deliver { process, request, again } => {
-            let copy = if again { "; a copy of it is still on its way" } else { "" };
+        Action::Deliver { process, request, stays } => {
+            let copy = match stays {
+                Stays::Nothing => "",
+                Stays::Request => "; a copy of it is still on its way",
+                Stays::Answer if after.processes[process].wire.answer.is_some() => {
+                    "; the answer is on its way, and so is a copy of it"
+                }
+                Stays::Answer => "; the answer is on its way, though nobody waits for it",
+            };
             format!("{}{copy}", delivered(before, after, process, request))
         }
         Action::Receive { process } => upper(&received(before, after, process, model)),
+        Action::ReceiveStray { process } => {
+            let taken =
+                if model.rules.answers_by_attempt { "" } else { ", which takes it for the answer that it waits for" };
+            format!(
+                "The {} answer reaches {}{taken}: {}",
+                if before.processes[process].waiting { "copy of an earlier" } else { "late" },
+                name(process),
+                received(before, after, process, model)
+            )
+        }
+        Action::StopAll => "All processes are stopped".to_owned(),
         Action::GiveUp { process, lost } => {
             let fate = if lost {
                 "its request is lost"

@@ -1,7 +1,7 @@
 //! The steps of the model, told as the rules tell them: what a process does with an answer, when
 //! it stops issuing, and what it leaves behind.
 
-use leaseflake_model::actions::{self, Action};
+use leaseflake_model::actions::{self, Action, Stays};
 use leaseflake_model::bounds::{Bounds, Faults};
 use leaseflake_model::properties::LeaseModel;
 use leaseflake_model::rules::Rules;
@@ -16,6 +16,8 @@ const FAULTS: Faults = Faults {
     forks: 2,
     doubles: 1,
     lost: 2,
+    answers: 2,
+    stops: 1,
     deletions: 1,
     restores: 1,
     fences: 1,
@@ -49,7 +51,7 @@ impl World {
     }
 
     fn delivers(&mut self, process: usize) -> &mut World {
-        self.does(Action::Deliver { process, request: 0, again: false })
+        self.does(Action::Deliver { process, request: 0, stays: Stays::Nothing })
     }
 
     /// The process claims at this clock, and hears that it has the lease.
@@ -95,6 +97,61 @@ fn a_heartbeat_whose_answer_was_lost_is_recognised_by_its_renewal_id() {
     let lease = world.state.processes[0].lease.expect("the first heartbeat was its own");
     assert_eq!((lease.version, lease.expiry), (2, 9));
     assert!(!world.state.page(0).retired);
+}
+
+#[test]
+fn an_answer_that_comes_twice_says_nothing_the_second_time() {
+    for (answers_by_attempt, ceiling) in [(true, 6), (false, 10)] {
+        let mut world = World::new(Rules { answers_by_attempt, ..Rules::window() });
+        world.does(Action::Read { process: 0 }).does(Action::Claim { process: 0, clock: 4 });
+        world.does(Action::Deliver { process: 0, request: 0, stays: Stays::Answer });
+        let copy = world.state.processes[0].wire.stray;
+        assert!(copy.is_some());
+        world.does(Action::Receive { process: 0 });
+        assert_eq!(world.state.page(0).ceiling, 6);
+        world.does(Action::Time { to: 8 }).does(Action::Heartbeat { process: 0, clock: 8 });
+        assert_eq!(world.may(Action::ReceiveStray { process: 0 }), !answers_by_attempt);
+        // The model takes an answer off the wire that means nothing; here it arrives all the same.
+        world.state.processes[0].wire.stray = copy;
+        let arrived =
+            step::next(&world.state, Action::ReceiveStray { process: 0 }, &world.model.rules, &world.model.bounds);
+        assert_eq!(arrived.page(0).ceiling, ceiling, "the heartbeat has not reached the registry");
+        assert_eq!(arrived.processes[0].waiting, answers_by_attempt);
+    }
+}
+
+#[test]
+fn a_late_answer_counts_for_its_own_attempt_after_the_next_was_sent() {
+    let mut world = World::new(Rules::window());
+    world.acquires(0, 4).does(Action::Time { to: 6 }).does(Action::Heartbeat { process: 0, clock: 6 });
+    world.does(Action::GiveUp { process: 0, lost: false });
+    world.does(Action::Deliver { process: 0, request: 0, stays: Stays::Answer });
+    world.does(Action::Time { to: 8 }).does(Action::Heartbeat { process: 0, clock: 8 });
+    world.does(Action::ReceiveStray { process: 0 });
+    let lease = world.state.processes[0].lease.expect("the first heartbeat was written");
+    assert_eq!((lease.version, lease.expiry), (2, 9));
+    assert_eq!(world.state.page(0).ceiling, 8, "not what the second asks for");
+    world.delivers(0);
+    assert_eq!(world.expiry(), Some(9), "the second names a version that has gone by");
+}
+
+#[test]
+fn an_operator_stops_all_at_once_and_their_requests_stay_on_the_way() {
+    let mut world = World::new(Rules::window());
+    world.acquires(0, 4).does(Action::Time { to: 6 }).does(Action::Heartbeat { process: 0, clock: 6 });
+    world.does(Action::StopAll);
+    assert!(world.state.processes.iter().all(|process| !process.running));
+    world.delivers(0);
+    assert_eq!(world.expiry(), Some(9));
+    assert!(!world.may(Action::StopAll));
+}
+
+#[test]
+fn all_together_send_no_more_than_they_may() {
+    let mut world = World::new(Rules::window());
+    world.state.sends_left = Some(1);
+    world.acquires(0, 4);
+    assert!(!world.may(Action::Heartbeat { process: 0, clock: 4 }));
 }
 
 #[test]
