@@ -10,7 +10,7 @@ pub(crate) fn now_ms() -> i64 {
 }
 
 /// `2026-11-29T19:10:11.123Z`; `None` where the calendar ends (year 9999).
-pub(crate) fn utc(ms: i64) -> Option<String> {
+pub fn utc(ms: i64) -> Option<String> {
     Timestamp::from_millisecond(ms).ok().map(|at| format!("{at:.3}"))
 }
 
@@ -39,7 +39,11 @@ pub(crate) fn relative(ms_from_now: i64) -> String {
 
 /// A point in time as people write it: RFC 3339, milliseconds since the Unix epoch, or `now`.
 /// What is finer than a millisecond is rounded up.
-pub(crate) fn parse(name: &str, text: &str) -> Result<i64, Error> {
+///
+/// # Errors
+///
+/// `INVALID_ARGUMENT`.
+pub fn parse(name: &str, text: &str) -> Result<i64, Error> {
     if text == "now" {
         return Ok(now_ms());
     }

@@ -42,6 +42,15 @@ fn unique(place: String) -> String {
     format!("{clean}-{}-{}", std::process::id(), &random[..8])
 }
 
+/// The `instance_id` and `ip_address` of a process with these variables, on EC2 or not: for tests of what metadata
+/// services may answer.
+#[cfg(feature = "dynamodb")]
+#[doc(hidden)]
+pub fn discovered(variable: &dyn Fn(&str) -> Option<String>, on_ec2: bool) -> (String, String) {
+    let place = places::discover(&places::Surroundings { variable, on_ec2 });
+    (unique(place.instance_id), place.ip_address)
+}
+
 #[cfg(feature = "dynamodb")]
 fn fleet_place() -> Identity {
     places::discover(&places::Surroundings::of_this_process())

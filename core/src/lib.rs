@@ -51,6 +51,9 @@ mod testing;
 mod thread;
 
 pub use clock::{KernelClock, kernel_clock};
+#[cfg(feature = "dynamodb")]
+#[doc(hidden)]
+pub use discovery::discovered;
 pub use error::{Error, ErrorCode};
 pub use generator::IdGenerator;
 #[doc(hidden)]

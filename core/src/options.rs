@@ -138,6 +138,16 @@ impl Options {
         Ok(self)
     }
 
+    /// Whether the options make sense together, as opening a generator asks.
+    ///
+    /// # Errors
+    ///
+    /// `INVALID_ARGUMENT`.
+    #[doc(hidden)]
+    pub fn check(&self) -> Result<(), Error> {
+        self.resolve().map(drop)
+    }
+
     /// All options checked together, defaults filled in.
     pub(crate) fn resolve(&self) -> Result<Config, Error> {
         parse::resolve(self)

@@ -142,7 +142,7 @@ fn panic_error(panic: &(dyn Any + Send)) -> Error {
 }
 
 /// How long the client is ready to wait, by its `grpc-timeout`; what makes no sense is no deadline.
-fn deadline(headers: &HeaderMap) -> Option<Duration> {
+pub fn deadline(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get("grpc-timeout")?.to_str().ok()?;
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     if !(1..=8).contains(&digits.len()) || !digits.bytes().all(|byte| byte.is_ascii_digit()) {

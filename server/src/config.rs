@@ -188,7 +188,12 @@ impl ServerOptions {
     }
 
     /// Refuses what makes no sense together.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    ///
+    /// # Errors
+    ///
+    /// `INVALID_ARGUMENT`.
+    #[doc(hidden)]
+    pub fn check(&self) -> Result<(), Error> {
         let given = |path: &Option<PathBuf>| path.as_ref().map_or("", |_| "given");
         if self.tls_cert.is_some() != self.tls_key.is_some() {
             let (missing, other) =

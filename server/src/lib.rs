@@ -37,6 +37,11 @@ pub mod proto {
 }
 
 pub use answer::ERROR_DOMAIN;
+// What clients send, for tests of it.
+#[doc(hidden)]
+pub use calls::deadline;
 pub use config::{LogFormat, OPTION_NAMES, ServerOptions};
+#[doc(hidden)]
+pub use preface::{Prefaced, expect as expect_preface};
 pub use run::run;
 pub use server::Server;

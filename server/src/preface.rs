@@ -14,7 +14,11 @@ const HTTP1_ANSWER: &[u8] = b"HTTP/1.1 505 HTTP Version Not Supported\r\ncontent
     content-length: 56\r\nconnection: close\r\n\r\nthis port speaks gRPC: HTTP/2 with prior knowledge only\n";
 
 /// Reads the preface. `None` where something else came, or the end.
-pub(crate) async fn expect<I: AsyncRead + AsyncWrite + Unpin>(mut io: I) -> io::Result<Option<Prefaced<I>>> {
+///
+/// # Errors
+///
+/// Whatever reading or writing gives.
+pub async fn expect<I: AsyncRead + AsyncWrite + Unpin>(mut io: I) -> io::Result<Option<Prefaced<I>>> {
     let mut first = [0_u8; PREFACE.len()];
     let mut read = 0;
     while read < first.len() {
@@ -36,7 +40,7 @@ fn looks_like_http1(first: &[u8]) -> bool {
 }
 
 /// A connection whose preface is read once more.
-pub(crate) struct Prefaced<I> {
+pub struct Prefaced<I> {
     first: Bytes,
     io: I,
 }

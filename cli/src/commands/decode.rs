@@ -1,5 +1,6 @@
 //! `leaseflake decode`: what is in an ID.
 
+use std::fmt;
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
 use clap::{Args, ValueEnum};
@@ -54,9 +55,9 @@ impl Decode {
             ));
         }
         let out = io::BufWriter::new(io::stdout().lock());
-        let mut decoder = Decoder { layout, format: self.format, out, header_due: true, bad: 0 };
+        let mut decoder = Decoder::new(layout, self.format, out, |complaint| output::say(complaint));
         let from_input = self.ids.is_empty() || self.ids == ["-"];
-        let read = if from_input { decoder.read_lines() } else { decoder.read_arguments(&self.ids) };
+        let read = if from_input { decoder.read_stdin() } else { decoder.read_arguments(&self.ids) };
         // What was decoded before a fault is worth as much as ever.
         decoder.out.flush().map_err(Failure::of_output)?;
         read?;
@@ -64,25 +65,34 @@ impl Decode {
     }
 }
 
-struct Decoder<W> {
+struct Decoder<W, C> {
     layout: Layout,
     format: Format,
     out: W,
+    /// Hears of each line that is no ID.
+    complain: C,
     header_due: bool,
     bad: u64,
 }
 
-impl<W: Write> Decoder<W> {
+impl<W: Write, C: FnMut(fmt::Arguments<'_>)> Decoder<W, C> {
+    fn new(layout: Layout, format: Format, out: W, complain: C) -> Decoder<W, C> {
+        Decoder { layout, format, out, complain, header_due: true, bad: 0 }
+    }
+
     fn read_arguments(&mut self, ids: &[String]) -> Result<(), Failure> {
         ids.iter().enumerate().try_for_each(|(at, text)| self.decode(text, format_args!("argument {}", at + 1)))
     }
 
-    fn read_lines(&mut self) -> Result<(), Failure> {
-        let mut input = io::stdin().lock();
+    fn read_stdin(&mut self) -> Result<(), Failure> {
         let interactive = io::stdin().is_terminal();
         if interactive {
             output::say("reading IDs from the terminal, one a line; Ctrl-D ends");
         }
+        self.read_lines(io::stdin().lock(), interactive)
+    }
+
+    fn read_lines(&mut self, mut input: impl BufRead, interactive: bool) -> Result<(), Failure> {
         let mut line = Vec::new();
         for number in 1_u64.. {
             line.clear();
@@ -107,12 +117,12 @@ impl<W: Write> Decoder<W> {
         Ok(())
     }
 
-    fn decode(&mut self, text: &str, place: std::fmt::Arguments<'_>) -> Result<(), Failure> {
+    fn decode(&mut self, text: &str, place: fmt::Arguments<'_>) -> Result<(), Failure> {
         match text.parse::<Id>() {
             Ok(id) => self.show(id).map_err(Failure::of_output),
             Err(error) => {
                 self.bad += 1;
-                output::say(format_args!("{place}: {}: {}", error.name(), error.message()));
+                (self.complain)(format_args!("{place}: {}: {}", error.name(), error.message()));
                 Ok(())
             }
         }
@@ -144,6 +154,16 @@ impl<W: Write> Decoder<W> {
             }
         }
     }
+}
+
+/// Decodes the lines of an input as the command does, as JSON or as text; gives what it writes, and its complaints.
+pub fn decode_lines(input: &[u8], layout: Layout, json: bool) -> (Vec<u8>, Vec<String>) {
+    let (mut out, mut complaints) = (Vec::new(), Vec::new());
+    let format = if json { Format::Json } else { Format::Text };
+    let complain = |complaint: fmt::Arguments<'_>| complaints.push(complaint.to_string());
+    let read = Decoder::new(layout, format, &mut out, complain).read_lines(input, false);
+    assert!(read.is_ok(), "memory can be read and written");
+    (out, complaints)
 }
 
 /// Reads to the end of the line and keeps nothing of it.

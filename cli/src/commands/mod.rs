@@ -10,6 +10,12 @@ mod serve;
 
 use clap::Subcommand;
 
+/// What the commands read from outside.
+pub(crate) mod input {
+    pub use super::decode::decode_lines;
+    pub use super::registry::parse_worker;
+}
+
 use crate::failure::Failure;
 
 #[derive(Subcommand)]

@@ -9,6 +9,7 @@ pub(super) mod survey;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::failure::Failure;
+pub use fence::parse_worker;
 
 /// Look after the registry: who holds which worker ID, and until when.
 #[derive(Args)]

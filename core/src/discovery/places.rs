@@ -12,9 +12,9 @@ const EC2_ENDPOINT: &str = "http://169.254.169.254";
 
 /// What a process can see of its place without asking anybody.
 pub(super) struct Surroundings<'a> {
-    variable: &'a dyn Fn(&str) -> Option<String>,
+    pub(super) variable: &'a dyn Fn(&str) -> Option<String>,
     /// The firmware says that this is EC2: elsewhere nobody would answer, and everybody would wait.
-    on_ec2: bool,
+    pub(super) on_ec2: bool,
 }
 
 impl Surroundings<'_> {

@@ -90,7 +90,12 @@ impl Fence {
     }
 }
 
-fn parse_worker(text: &str) -> Result<(u32, u32), Error> {
+/// A worker ID as people write it: datacenter/worker.
+///
+/// # Errors
+///
+/// `INVALID_ARGUMENT`.
+pub fn parse_worker(text: &str) -> Result<(u32, u32), Error> {
     let wrong = || Error::invalid("worker", text, "datacenter/worker, such as 1/4");
     let (datacenter, worker) = text.split_once('/').ok_or_else(wrong)?;
     let one = |text: &str| number_within("worker", text, 0, 1023).map(|value| value as u32).map_err(|_| wrong());
