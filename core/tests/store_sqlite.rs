@@ -201,6 +201,25 @@ fn a_copy_is_refused_for_every_write_until_the_fence() {
 }
 
 #[test]
+fn what_a_file_and_its_sidecar_hold_cannot_steer_a_terminal_through_a_message() {
+    let fit = |error: StoreError| assert!(!error.message.contains(char::is_control), "{error}");
+    let pin = "UPDATE WorkerNodeRegistryTable SET table_id = char(27) || '[2J' WHERE SK = 'LAYOUT'";
+    // A schema that cannot be read: SQLite says which part of it, by its name.
+    let schema = "CREATE TABLE other (a); PRAGMA writable_schema = ON;
+                  UPDATE sqlite_schema SET name = char(27) || '[2J', sql = 'CREATE TABLE' WHERE name = 'other'";
+    for sql in [pin, schema] {
+        let file = File::new();
+        let (mut store, held) = file.holder();
+        Connection::open(file.path()).unwrap().execute_batch(sql).unwrap();
+        fit(heartbeat(&mut store, &held).unwrap_err());
+    }
+    let file = File::new();
+    let (mut store, held) = file.holder();
+    fs::write(file.in_folder("registry.db.lock"), "\u{1b}[2J 1\n").unwrap();
+    fit(heartbeat(&mut store, &held).unwrap_err());
+}
+
+#[test]
 fn a_file_put_in_place_of_the_registry_is_refused_until_the_fence() {
     let file = File::new();
     let (mut store, held) = file.holder();

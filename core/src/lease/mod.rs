@@ -3,6 +3,7 @@
 pub mod keeper;
 pub mod pin;
 pub mod record;
+pub(crate) mod shown;
 pub mod state;
 pub mod store;
 pub mod trust;

@@ -1,6 +1,7 @@
 //! Whether a datacenter, as it was read, may be used with this layout.
 
 use super::record::DatacenterView;
+use super::shown::shown;
 use super::store::{StoreError, StoreErrorKind};
 use crate::layout::Layout;
 
@@ -27,8 +28,9 @@ pub fn check(view: &DatacenterView, datacenter_id: u32, layout: &Layout, name: &
         Err(StoreError::new(
             StoreErrorKind::LayoutMismatch,
             format!(
-                "{name}: datacenter {datacenter_id} is pinned to {what} {pinned}, and this process has {ours}; \
-                 give every process of a registry the same layout and epoch_ms, or use another table"
+                "{name}: datacenter {datacenter_id} is pinned to {what} {}, and this process has {ours}; \
+                 give every process of a registry the same layout and epoch_ms, or use another table",
+                shown(pinned)
             ),
         ))
     };
@@ -49,9 +51,33 @@ pub fn check(view: &DatacenterView, datacenter_id: u32, layout: &Layout, name: &
             format!(
                 "{name}: this registry is a copy or was restored from a backup (it is {}, LAYOUT pins {}); stop the \
                  holders and run `leaseflake registry fence --at TIME` with the time when the last one stopped",
-                view.table.table_id, pin.table_id
+                shown(&view.table.table_id),
+                shown(&pin.table_id)
             ),
         ));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lease::record::{LayoutPin, TableIdentity};
+
+    #[test]
+    fn what_a_registry_pins_cannot_steer_a_terminal_through_a_message() {
+        let layout = Layout::default();
+        let table = TableIdentity { region: "here".to_owned(), table_id: "this".to_owned() };
+        let pin = LayoutPin::new(&layout, &table);
+        let hostile = || "\u{1b}[2J\n".repeat(1000);
+        for pin in [
+            LayoutPin { layout: hostile(), ..pin.clone() },
+            LayoutPin { region: hostile(), ..pin.clone() },
+            LayoutPin { table_id: hostile(), ..pin.clone() },
+        ] {
+            let view = DatacenterView { layout: Some(pin), table: table.clone(), ..DatacenterView::default() };
+            let error = check(&view, 0, &layout, "it").unwrap_err();
+            assert!(!error.message.contains(char::is_control) && error.message.len() < 2000, "{error}");
+        }
+    }
 }

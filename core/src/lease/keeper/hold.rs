@@ -4,6 +4,7 @@ use super::{Flight, Keeper, LOOK_AT_CLOCK_MS, LOOK_AT_FREE_MS, Lease, LeasePage,
 use crate::clock::Now;
 use crate::error::{Error, ErrorCode};
 use crate::lease::record::LeaseRecord;
+use crate::lease::shown::shown;
 use crate::lease::state::LeaseState;
 use crate::lease::store::{LeaseWrite, Reply, StoreError, StoreErrorKind};
 use crate::random::Random;
@@ -186,7 +187,7 @@ impl<P: LeasePage> Keeper<P> {
             None => format!("the item of worker ID {worker} was deleted from {}", self.config.store_name),
             Some(item) => format!(
                 "worker ID {worker} was fenced: {} holds fencing epoch {} now",
-                if item.instance_id.is_empty() { "somebody" } else { &item.instance_id },
+                if item.instance_id.is_empty() { "somebody".to_owned() } else { shown(&item.instance_id) },
                 item.fencing_epoch
             ),
         };

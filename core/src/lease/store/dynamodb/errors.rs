@@ -7,13 +7,7 @@ use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 
 use super::{DynamoDbConfig, StoreError, StoreErrorKind};
-
-/// Text from outside, as it may stand in a message: short, on one line, without control characters.
-pub(super) fn shown(text: &str) -> String {
-    let cut: String = text.chars().take(300).collect();
-    let words: Vec<&str> = cut.split_whitespace().collect();
-    words.join(" ").replace(|c: char| c.is_control(), "\u{fffd}")
-}
+pub(super) use crate::lease::shown::shown;
 
 /// An error and all of its causes.
 pub(super) fn chain(error: &dyn Error) -> String {

@@ -4,6 +4,7 @@ use std::io;
 
 use rusqlite::ffi::ErrorCode as Sqlite;
 
+use crate::lease::shown::shown;
 use crate::lease::store::{StoreError, StoreErrorKind};
 
 /// Why a try did not answer.
@@ -61,7 +62,10 @@ impl Failure {
 
 impl From<rusqlite::Error> for Failure {
     fn from(error: rusqlite::Error) -> Failure {
-        let Some(code) = error.sqlite_error_code() else {
+        let code = error.sqlite_error_code();
+        // SQLite quotes what the file holds.
+        let error = shown(&error.to_string());
+        let Some(code) = code else {
             return Failure::rejected(format!("SQLite: {error}"));
         };
         match code {

@@ -7,6 +7,7 @@ use std::time::UNIX_EPOCH;
 
 use super::fault::Failure;
 use super::sidecar::Record;
+use crate::lease::shown::shown;
 
 /// The registry was here and is not any more.
 pub(super) const VANISHED: &str = "it was removed, moved or emptied, and with it what the worker IDs had issued: put \
@@ -16,7 +17,8 @@ pub(super) const VANISHED: &str = "it was removed, moved or emptied, and with it
 pub(super) fn exchanged(pinned: &str, actual: &str) -> String {
     format!(
         "it is not the file that the registry was created in (that was {pinned}, this is {actual}): a copy, or \
-         exchanged; put the first one back, or stop all holders and run `leaseflake registry fence`"
+         exchanged; put the first one back, or stop all holders and run `leaseflake registry fence`",
+        pinned = shown(pinned)
     )
 }
 
