@@ -23,6 +23,9 @@ pub struct LeaseRecord {
     pub renewal_id: String,
 }
 
+/// No number of an item reaches this.
+pub(crate) const LIMIT: u64 = 1 << 62;
+
 impl LeaseRecord {
     /// An item that nobody has owned yet.
     pub fn unused(worker_id: u32) -> LeaseRecord {
@@ -40,7 +43,6 @@ impl LeaseRecord {
     /// Whether its numbers are within what we ever write. Stores skip an item that is not, with a
     /// warning: somebody else wrote it.
     pub fn is_well_formed(&self) -> bool {
-        const LIMIT: u64 = 1 << 62;
         self.fencing_epoch < LIMIT && self.version < LIMIT && (0..LIMIT as i64).contains(&self.lease_expiry_ts)
     }
 

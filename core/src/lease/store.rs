@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::record::{DatacenterView, LeaseRecord, TableIdentity};
+use super::record::{DatacenterView, LIMIT, LeaseRecord, TableIdentity};
 use crate::error::{Error, ErrorCode};
 use crate::layout::Layout;
 use crate::rules::{Rule, holds};
@@ -92,11 +92,16 @@ impl FenceRequest {
     /// Its version is above every version that was ever counted up to (times in milliseconds are),
     /// so that no write from before fits: counting on from a restored or re-created item would come
     /// to versions that were in use, and a heartbeat still under way could lower the floor again.
+    ///
+    /// Counts that somebody has set to the last that an item may have start over, as those of a malformed item do:
+    /// a fence must not make an item that nobody can read.
     pub fn fenced(&self, item: &LeaseRecord) -> LeaseRecord {
+        let at_ms = u64::try_from(self.at_ms).unwrap_or(0);
+        let after = |count: u64, otherwise: u64| if count < LIMIT - 1 { count + 1 } else { otherwise };
         LeaseRecord {
             lease_expiry_ts: if self.lower { self.at_ms } else { item.lease_expiry_ts.max(self.at_ms) },
-            fencing_epoch: item.fencing_epoch + 1,
-            version: item.version.max(u64::try_from(self.at_ms).unwrap_or(0)) + 1,
+            fencing_epoch: after(item.fencing_epoch, 1),
+            version: after(item.version.max(at_ms), at_ms.min(LIMIT - 2) + 1),
             renewal_id: String::new(),
             ..item.clone()
         }
@@ -247,5 +252,16 @@ mod tests {
         }
         assert!(fence.fenced(&fenced).version > fenced.version, "a second fence is a write like any other");
         assert!(fenced.is_well_formed());
+    }
+
+    #[test]
+    fn an_item_whose_counts_somebody_set_to_the_last_can_be_read_after_a_fence() {
+        let at_ms = 1_800_000_000_000;
+        let fence = FenceRequest { datacenter_id: 0, layout: Layout::default(), at_ms, worker_id: None, lower: false };
+        let last = LeaseRecord { fencing_epoch: LIMIT - 1, version: LIMIT - 1, ..LeaseRecord::unused(0) };
+        assert!(last.is_well_formed());
+        let fenced = fence.fenced(&last);
+        assert!(fenced.is_well_formed(), "{fenced:?}");
+        assert_eq!((fenced.fencing_epoch, fenced.version), (1, at_ms as u64 + 1));
     }
 }
