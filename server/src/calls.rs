@@ -118,6 +118,11 @@ fn with_details(response: Response<Body>) -> Response<Body> {
     }
 }
 
+/// The same for the services beside, which have methods that they do not implement.
+pub(crate) fn without_blame(response: Response<Body>) -> Response<Body> {
+    if code_of(&response) == Code::Unimplemented { response } else { with_details(response) }
+}
+
 async fn caught<T>(call: impl Future<Output = T>) -> Result<T, Box<dyn Any + Send>> {
     let mut call = pin!(call);
     // After a panic the future is dropped and never polled again.

@@ -10,7 +10,7 @@ use tonic::codegen::Service as _;
 use tonic_health::pb::health_server::{Health, HealthServer};
 use tonic_reflection::server::{v1, v1alpha};
 
-use crate::calls::{Calls, code_of};
+use crate::calls::{Calls, code_of, without_blame};
 use crate::metrics::{Method, Metrics};
 use crate::proto::id_generator_service_server::IdGeneratorServiceServer;
 use crate::service::Service;
@@ -93,7 +93,7 @@ where
             Method::ReflectionAlpha => self.reflection_alpha.clone().call(request).await,
             Method::Unknown => Ok(Status::unimplemented("no such service or method").into_http()),
         };
-        let response = response.unwrap_or_else(|never| match never {});
+        let response = without_blame(response.unwrap_or_else(|never| match never {}));
         self.metrics.answered_untimed(method, code_of(&response));
         response
     }

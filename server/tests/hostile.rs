@@ -217,6 +217,20 @@ async fn messages_that_are_too_long_malformed_or_cut_short_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_message_that_cannot_be_read_is_no_fault_of_the_services_beside_either() {
+    let server = start(service(), memory()).await;
+    let raw = Raw::connect(server.address(), &mut h2::client::Builder::new()).await;
+    for (path, message, expected) in [
+        ("/grpc.health.v1.Health/Check", &b"\0\0"[..], Code::InvalidArgument),
+        ("/grpc.health.v1.Health/Check", b"\0\0\0\0\x02\x0a\x05", Code::InvalidArgument),
+        ("/grpc.health.v1.Health/Nothing", b"\0\0\0\0\0", Code::Unimplemented),
+    ] {
+        let (headers, _, trailers) = raw.call(path, message).await.unwrap();
+        assert_eq!(code(&headers, &trailers), Some(expected), "{path} {message:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_flood_of_streams_that_are_reset_at_once_ends_at_most_its_own_connection() {
     let server = start(service(), memory()).await;
     for _ in 0..5 {
