@@ -123,6 +123,11 @@ PROVE += prove-mutants
 prove-mutants: ## the same, and which of them the simulation finds as well
 	scripts/mutants
 
+.PHONY: test-fuzz
+TESTS += test-fuzz
+test-fuzz: ## the parsers of outside input: their seeds, and some thousands of mutations of these
+	$(CARGO_TEST) -p leaseflake-fuzzing
+
 .PHONY: prove-fuzz
 PROVE += prove-fuzz
 prove-fuzz: ## a minute of fuzzing for each parser of outside input
