@@ -16,7 +16,7 @@ fn the_text_of_an_id_has_one_spelling() {
 
 #[test]
 fn a_metadata_service_cannot_spoil_who_we_are() {
-    holds("metadata", leaseflake_fuzzing::metadata, 2_000);
+    holds("metadata", leaseflake_fuzzing::metadata, 4_000);
 }
 
 #[test]
@@ -41,10 +41,10 @@ fn an_option_of_the_service_is_taken_or_refused_by_name_and_value() {
 
 #[test]
 fn whatever_a_registry_file_holds_it_is_an_answer() {
-    holds("sqlite_file", leaseflake_fuzzing::sqlite_file, 1_000);
+    holds("sqlite_file", leaseflake_fuzzing::sqlite_file, 3_000);
 }
 
 #[test]
 fn whatever_the_rows_of_a_registry_hold_a_fence_heals_them() {
-    holds("sqlite_items", leaseflake_fuzzing::sqlite_items, 800);
+    holds("sqlite_items", leaseflake_fuzzing::sqlite_items, 3_000);
 }

@@ -4,5 +4,5 @@ mod common;
 
 #[test]
 fn whatever_dynamodb_answers_it_is_an_answer_or_an_error() {
-    common::holds("dynamodb_items", leaseflake_fuzzing::dynamodb_items, 1_000);
+    common::holds("dynamodb_items", leaseflake_fuzzing::dynamodb_items, 3_000);
 }

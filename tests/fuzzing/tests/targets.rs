@@ -15,7 +15,7 @@ fn names(folder: &str) -> BTreeSet<String> {
 
 #[test]
 fn a_kind_of_input_without_seeds_or_a_caller_would_not_be_fuzzed() {
-    let known: BTreeSet<String> = leaseflake_fuzzing::TARGETS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let known: BTreeSet<String> = leaseflake_fuzzing::TARGETS.map(str::to_owned).into();
     assert_eq!(names("seeds"), known);
     assert_eq!(names("fuzz_targets"), known);
     let manifest = fs::read_to_string(fuzz().join("Cargo.toml")).expect("its manifest");
