@@ -51,6 +51,11 @@ impl LeaseRecord {
         self.renewal_id.is_empty()
     }
 
+    /// Whether another owner can be counted: not where somebody has set a number to the last that an item may have.
+    pub(crate) fn has_a_next_owner(&self) -> bool {
+        self.fencing_epoch < LIMIT - 1 && self.version < LIMIT - 1
+    }
+
     /// Whether the lease runs at this time, in milliseconds since the Unix epoch.
     pub fn is_leased_at(&self, now_ms: i64) -> bool {
         self.lease_expiry_ts >= now_ms

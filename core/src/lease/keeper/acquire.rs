@@ -96,7 +96,8 @@ impl<P: LeasePage> Keeper<P> {
             let missing: Vec<u32> = (0..=self.config.layout.max_worker_id()).filter(missing).collect();
             view.workers.extend(missing.into_iter().map(LeaseRecord::unused));
         }
-        let free: Vec<&LeaseRecord> = view.workers.iter().filter(|item| !item.is_leased_at(now.wall_ms)).collect();
+        let is_free = |item: &&LeaseRecord| !item.is_leased_at(now.wall_ms) && item.has_a_next_owner();
+        let free: Vec<&LeaseRecord> = view.workers.iter().filter(is_free).collect();
         if let Some(best) = free.iter().map(|item| rank(item)).min() {
             let equals: Vec<&&LeaseRecord> = free.iter().filter(|item| rank(item) == best).collect();
             let chosen = equals[random.below(equals.len() as u64) as usize];

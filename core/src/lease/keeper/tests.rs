@@ -368,6 +368,22 @@ fn an_item_deleted_by_somebody_is_lost_and_never_claimed_again() {
 }
 
 #[test]
+fn an_item_whose_numbers_somebody_set_to_the_last_is_left_alone() {
+    let page = Page::default();
+    let mut rig = Rig::new(&page, 30_000);
+    let worker = rig.worker();
+    for other in (0..32).filter(|other| *other != worker) {
+        let old = rig.item(other);
+        rig.write_over(&old, LeaseRecord { fencing_epoch: (1 << 62) - 1, ..old.clone() });
+    }
+    rig.takeover(worker);
+    rig.run_for(20_000);
+    assert_eq!(rig.keeper.status().last_error.as_ref().map(|(error, _)| error.code()), Some(ErrorCode::NoWorkerId));
+    rig.run_for(50_000);
+    assert_eq!((rig.state(), rig.worker()), (LeaseState::Active, worker), "the one that is left");
+}
+
+#[test]
 fn an_outage_shorter_than_the_window_refuses_nothing_and_a_longer_one_suspends_at_the_ceiling() {
     let page = Page::default();
     let mut rig = Rig::new(&page, 30_000);
