@@ -575,8 +575,8 @@ leaseflake_code_t leaseflake_explain(const struct leaseflake_generator_t *genera
  * place, NULL removes it. `free_user_data`, which may be NULL, is called with `user_data` once nothing calls
  * it any more: when the callback is replaced or removed, or after the handle was closed.
  *
- * Waits for a callback that runs just now. In a forked child nothing is called unless it sets a callback
- * of its own. Errors: LEASEFLAKE_CLOSED on a closed handle, LEASEFLAKE_STORE_UNAVAILABLE when the system gives no
+ * Waits for a callback that runs just now. In a forked child nothing is called while the process that forked it keeps
+ * the lease, and after that only a callback that the child has set. Errors: LEASEFLAKE_CLOSED on a closed handle, LEASEFLAKE_STORE_UNAVAILABLE when the system gives no
  * thread, LEASEFLAKE_INVALID_ARGUMENT for a NULL generator and for a call from within a callback of the same
  * handle; then `user_data` stays the caller's. `error` may be NULL. Any thread may call it.
  */
