@@ -272,4 +272,4 @@ package: ## everything that users install, into dist/
 # The demo by itself: what it builds without the AWS SDK lies where others look for theirs with it.
 test: setup lint ## everything
 	@scripts/run-parts demo
-	@PARTS_AT_ONCE=2 scripts/run-parts $(filter-out demo,$(TESTS))
+	@PARTS_AT_ONCE=3 scripts/run-parts $(filter-out demo,$(TESTS))
