@@ -108,8 +108,9 @@ prove-model: ## the lease protocol, exhausted in large worlds, and what breaks t
 
 .PHONY: prove-sim
 PROVE += prove-sim
-prove-sim: emulator ## a thousand simulated days of 32 processes under faults, on the real code; hours over other stores
+prove-sim: emulator ## a thousand simulated days of 32 processes under faults, on the real code; hours of want, and over other stores
 	LEASEFLAKE_SIM_SEEDS=1000 cargo test --locked --release -p leaseflake --lib sim_of_32 -- --nocapture
+	LEASEFLAKE_SIM_SEEDS=200 cargo test --locked --release -p leaseflake --lib sim_of_too_few -- --nocapture
 	LEASEFLAKE_SIM_SEEDS_SQLITE=20 LEASEFLAKE_SIM_SEEDS_DYNAMODB=20 \
 		tests/emulators/with-dynoxide $(CARGO_TEST) -p leaseflake --features dynamodb --lib sim_of_an_hour -- --nocapture
 

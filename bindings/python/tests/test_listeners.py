@@ -66,7 +66,7 @@ def test_changes_go_to_logging_when_asked(registry, caplog):
     listener._thread.join(DEADLINE)
     [record] = [record for record in caplog.records if record.name == "mine"]
     assert "active -> closed" in record.getMessage()
-    assert record.leaseflake["after"] == "closed"
+    assert record.leaseflake["to_state"] == "closed"
 
 
 def test_what_cannot_be_called_is_no_callback(ids):
