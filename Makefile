@@ -270,7 +270,9 @@ package: ## everything that users install, into dist/
 	@scripts/run-parts $(PACKAGES)
 
 .PHONY: test
+# They wait more than they compute: three at once, and those that take longest not last.
+LONGEST := test-server test-python
 # The demo by itself: what it builds without the AWS SDK lies where others look for theirs with it.
 test: setup lint ## everything
 	@scripts/run-parts demo
-	@PARTS_AT_ONCE=3 scripts/run-parts $(filter-out demo,$(TESTS))
+	@PARTS_AT_ONCE=3 scripts/run-parts $(LONGEST) $(filter-out demo $(LONGEST),$(TESTS))
