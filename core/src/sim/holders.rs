@@ -43,10 +43,9 @@ impl Holders {
 }
 
 impl World<'_> {
-    /// The worker IDs that are leased just now, as the registry itself says.
-    pub(super) fn leased(&mut self) -> Result<BTreeSet<WorkerId>, String> {
+    /// The worker IDs that are leased at a time, as the registry itself says.
+    pub(super) fn leased_at(&mut self, true_ms: i64) -> Result<BTreeSet<WorkerId>, String> {
         let layout = Layout::default();
-        let true_ms = self.true_ms();
         let mut leased = BTreeSet::new();
         for datacenter_id in self.datacenters() {
             match self.registry.call(&Request::Read { datacenter_id, layout }).result {
@@ -65,7 +64,7 @@ impl World<'_> {
     /// Once all leases of the dead have ended: each generator has one worker ID, as far as there are enough, and nobody
     /// else has any.
     pub(super) fn each_has_its_own(&mut self) -> Result<(), String> {
-        let leased = self.leased()?;
+        let leased = self.leased_at(self.true_ms())?;
         let mut held = Vec::new();
         for process in self.processes.iter().filter(|process| process.alive) {
             if let Some(lease) = process.keeper.as_ref().and_then(|keeper| keeper.status().lease.as_ref()) {
