@@ -108,8 +108,9 @@ impl<'a> World<'a> {
     pub(super) fn new(seed: u64, scenario: Scenario, registry: &'a mut dyn LeaseStore) -> World<'a> {
         let mut random = Seeded(seed.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1));
         let dated = random.below(2) == 0;
-        // Where worker IDs are scarce, those of the dead have to come back soon.
-        let longest = [30_000, 3_600_000, 4 * 3_600_000];
+        // No longer than the faults, or the end, which waits for leases to run out, outlasts them; and where worker IDs
+        // are scarce, those of the dead have to come back soon.
+        let longest = [30_000, 3_600_000, 4 * 3_600_000].map(|longest: u64| longest.min(scenario.hours * 3_600_000));
         let lease_ttl_max_ms = if scenario.scarce { longest[0] } else { longest[random.below(3) as usize] };
         let mut world = World {
             scenario,
