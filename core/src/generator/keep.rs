@@ -62,8 +62,7 @@ fn run_guarded(shared: &Arc<Shared>) {
 fn run(shared: &Arc<Shared>) {
     let config = &shared.config;
     let mut store = config.store.build();
-    let mut keeper =
-        Keeper::new(keeper_config(shared, store.as_ref()), KeptPage(Arc::clone(shared)), shared.clock.now());
+    let mut keeper = Keeper::new(keeper_config(shared, store.name()), KeptPage(Arc::clone(shared)), shared.clock.now());
     let identity = discovery::identify(config);
     let mut event = Event::Begin { instance_id: identity.instance_id, ip_address: identity.ip_address };
     let mut close_told = false;
@@ -84,7 +83,7 @@ fn run(shared: &Arc<Shared>) {
     }
 }
 
-pub(crate) fn keeper_config(shared: &Shared, store: &dyn LeaseStore) -> KeeperConfig {
+pub(crate) fn keeper_config(shared: &Shared, store_name: String) -> KeeperConfig {
     let config = &shared.config;
     KeeperConfig {
         layout: config.layout,
@@ -93,7 +92,7 @@ pub(crate) fn keeper_config(shared: &Shared, store: &dyn LeaseStore) -> KeeperCo
         lease_ttl_max_ms: config.lease_ttl_max_ms,
         heartbeat_interval_ms: config.heartbeat_interval_ms,
         safety_margin_ms: config.safety_margin_ms,
-        store_name: store.name(),
+        store_name,
     }
 }
 

@@ -18,6 +18,8 @@ mod wait;
 pub use exit::close_at_exit;
 pub use handle::{IdGenerator, Reserved};
 #[cfg(all(test, not(leaseflake_loom)))]
+pub(crate) use keep::keeper_config;
+#[cfg(all(test, not(leaseflake_loom)))]
 pub(crate) use page::Page as SimPage;
 #[cfg(all(test, not(leaseflake_loom)))]
 pub(crate) use shared::Host;

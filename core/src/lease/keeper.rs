@@ -173,7 +173,7 @@ pub struct Keeper<P> {
 /// Between two looks at the free worker IDs.
 const LOOK_AT_FREE_MS: u64 = 5 * 60 * 1000;
 /// Between two looks for a free worker ID when all are taken.
-const LOOK_AGAIN_MS: u64 = 1_000;
+pub(crate) const LOOK_AGAIN_MS: u64 = 1_000;
 /// Between two looks of a holder at the clock, at most: well within the cap that a look gives.
 const LOOK_AT_CLOCK_MS: u64 = 10_000;
 /// The first pause after a failure.

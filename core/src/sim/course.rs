@@ -4,6 +4,7 @@ use super::outcome::Outcome;
 use super::world::World;
 use crate::error::ErrorCode;
 use crate::generator::Want;
+use crate::lease::keeper::LOOK_AGAIN_MS;
 
 /// How long clocks are right and nobody stands still before the other faults end, too: longer than the longest pause and
 /// the largest step.
@@ -12,8 +13,8 @@ const CALM_MS: u64 = 720_000;
 /// How long after the faults IDs must flow: two heartbeats.
 const RECOVERED_MS: u64 = 20_000;
 
-/// How often a process that found no worker ID looks again, at least.
-const LOOKS_EVERY_MS: i64 = 2_150;
+/// How often a process that found no worker ID looks again, at least: its longest pause, and two messages on their way.
+const LOOKS_EVERY_MS: i64 = 2 * LOOK_AGAIN_MS as i64 + 150;
 
 impl World<'_> {
     /// Runs the faults, then a quiet end, and checks that IDs flow again and that nobody holds too much.

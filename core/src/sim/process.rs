@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::clock::{Clock, ClockSource, Now};
-use crate::generator::{Host, KeptPage, Shared, SimPage};
-use crate::lease::keeper::{Call, Event, Keeper, KeeperConfig};
+use crate::generator::{Host, KeptPage, Shared, SimPage, keeper_config};
+use crate::lease::keeper::{Call, Event, Keeper};
 use crate::options::Options;
 use crate::random::Random;
 use crate::rules::{Rule, holds};
@@ -100,17 +100,8 @@ impl Process {
     }
 
     pub(super) fn start_keeper(&mut self) {
-        let config = &self.shared.config;
-        let keeper_config = KeeperConfig {
-            layout: config.layout,
-            datacenters: config.datacenters.list(),
-            lease_ttl_ms: config.lease_ttl_ms,
-            lease_ttl_max_ms: config.lease_ttl_max_ms,
-            heartbeat_interval_ms: config.heartbeat_interval_ms,
-            safety_margin_ms: config.safety_margin_ms,
-            store_name: "the simulated registry".to_owned(),
-        };
-        self.keeper = Some(Keeper::new(keeper_config, KeptPage(Arc::clone(&self.shared)), self.now()));
+        let config = keeper_config(&self.shared, "the simulated registry".to_owned());
+        self.keeper = Some(Keeper::new(config, KeptPage(Arc::clone(&self.shared)), self.now()));
     }
 
     pub(super) fn now(&self) -> Now {
