@@ -15,6 +15,7 @@ use tokio::sync::Semaphore;
 
 use crate::accept::Listener;
 use crate::config::ServerOptions;
+use crate::gather::gather;
 use crate::metrics::Metrics;
 use crate::phase::{Heard, Phase};
 use crate::preface::{self, Prefaced};
@@ -109,6 +110,7 @@ impl<A: Answer> Connections<A> {
             let answered = Arc::clone(&answer).answer(request, Arc::clone(&held));
             async move { Ok::<_, Infallible>(answered.await) }
         });
+        let (io, turns) = gather(io);
         let options = &self.options;
         let interval = (!options.keepalive_interval.is_zero()).then_some(options.keepalive_interval);
         let connection = http2::Builder::new(TokioExecutor::new())
@@ -129,7 +131,7 @@ impl<A: Answer> Connections<A> {
         let (mut finishing, mut over) = (phase.clone(), phase);
         loop {
             tokio::select! {
-                ended = connection.as_mut() => {
+                ended = turns.of(connection.as_mut()) => {
                     if let Err(error) = ended {
                         tracing::debug!("a connection failed: {error}");
                     }

@@ -11,6 +11,7 @@ mod calls;
 pub mod client;
 mod config;
 mod connection;
+mod gather;
 mod health;
 mod http;
 mod log;
