@@ -7,22 +7,44 @@ use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, BufWriter, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// How much is gathered, in bytes: as much as an answer of 1,000 IDs.
 const MOST: usize = 32 * 1024;
 
 /// An IO whose writes are sent when the turn ends, or when there are too many to keep.
-pub(crate) struct Gathered<I>(Arc<Mutex<BufWriter<I>>>);
+pub(crate) struct Gathered<I>(Arc<Mutex<Writes<I>>>);
 
 /// The other end of a [`Gathered`]: what ends its turns.
-pub(crate) struct Turns<I>(Arc<Mutex<BufWriter<I>>>);
+pub(crate) struct Turns<I>(Arc<Mutex<Writes<I>>>);
 
-pub(crate) fn gather<I: AsyncWrite>(io: I) -> (Gathered<I>, Turns<I>) {
-    let io = Arc::new(Mutex::new(BufWriter::with_capacity(MOST, io)));
-    (Gathered(Arc::clone(&io)), Turns(io))
+pub(crate) fn gather<I>(io: I) -> (Gathered<I>, Turns<I>) {
+    let writes = Arc::new(Mutex::new(Writes { io, held: Vec::new(), sent: 0 }));
+    (Gathered(Arc::clone(&writes)), Turns(writes))
+}
+
+struct Writes<I> {
+    io: I,
+    held: Vec<u8>,
+    /// How much of that is sent.
+    sent: usize,
+}
+
+impl<I: AsyncWrite + Unpin> Writes<I> {
+    fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.sent < self.held.len() {
+            let sent = ready!(Pin::new(&mut self.io).poll_write(context, &self.held[self.sent..]))?;
+            if sent == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.sent += sent;
+        }
+        // No buffer that outlives the turn, as a BufWriter's would: most connections are idle most of the time.
+        (self.held, self.sent) = (Vec::new(), 0);
+        Pin::new(&mut self.io).poll_flush(context)
+    }
 }
 
 impl<I: AsyncWrite + Unpin> Turns<I> {
@@ -34,7 +56,7 @@ impl<I: AsyncWrite + Unpin> Turns<I> {
         poll_fn(|context| {
             let ended = connection.as_mut().poll(context);
             // What a slow reader leaves is sent when it reads on, which is a turn, too.
-            let sent = Pin::new(&mut *lock(&self.0)).poll_flush(context);
+            let sent = lock(&self.0).poll_send(context);
             match (ended, sent) {
                 (Poll::Ready(ended), _) => Poll::Ready(ended.map_err(Into::into)),
                 (Poll::Pending, Poll::Ready(Err(error))) => Poll::Ready(Err(error.into())),
@@ -47,19 +69,13 @@ impl<I: AsyncWrite + Unpin> Turns<I> {
 
 impl<I: AsyncWrite + Unpin> AsyncWrite for Gathered<I> {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut *lock(&self.0)).poll_write(context, bytes)
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut *lock(&self.0)).poll_write_vectored(context, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        lock(&self.0).is_write_vectored()
+        let mut writes = lock(&self.0);
+        if writes.held.len() >= MOST {
+            ready!(writes.poll_send(context))?;
+        }
+        let taken = bytes.len().min(MOST - writes.held.len());
+        writes.held.extend_from_slice(&bytes[..taken]);
+        Poll::Ready(Ok(taken))
     }
 
     /// The turn's end does that.
@@ -68,18 +84,20 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Gathered<I> {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *lock(&self.0)).poll_shutdown(context)
+        let mut writes = lock(&self.0);
+        ready!(writes.poll_send(context))?;
+        Pin::new(&mut writes.io).poll_shutdown(context)
     }
 }
 
-impl<I: AsyncRead + AsyncWrite + Unpin> AsyncRead for Gathered<I> {
+impl<I: AsyncRead + Unpin> AsyncRead for Gathered<I> {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut *lock(&self.0)).poll_read(context, into)
+        Pin::new(&mut lock(&self.0).io).poll_read(context, into)
     }
 }
 
-fn lock<I>(io: &Mutex<BufWriter<I>>) -> MutexGuard<'_, BufWriter<I>> {
-    io.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<I>(writes: &Mutex<Writes<I>>) -> MutexGuard<'_, Writes<I>> {
+    writes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -135,7 +153,7 @@ mod tests {
             () = async {} => {}
         }
         let whole = [vec![1; 300], vec![2; 10]].concat();
-        assert_eq!(lock(&turns.0).get_ref().0, [whole]);
+        assert_eq!(lock(&turns.0).io.0, [whole]);
     }
 
     #[tokio::test]
