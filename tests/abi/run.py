@@ -272,33 +272,24 @@ def exit_gives_back():
 def address_sanitizer():
     """AddressSanitizer with its search for leaks, over 1,000 opens and closes."""
     flags = ["-fsanitize=address", "-fno-omit-frame-pointer"]
-    for name, arguments in (("leaks", ["1000"]), ("basics", []), ("threads", []), ("fork", [])):
-        program = compile_program(HERE / (name + ".c"), BUILD / (name + "-asan"), PLAIN, *flags)
-        # A forked child has copies of what its parent's other threads alone refer to: no leak of anybody's.
-        leaks = name != "fork"
-        run_program(program, *arguments, ASAN_OPTIONS="detect_leaks=%d:exitcode=23" % leaks)
-    program = compile_program(HERE / "wrapper.cpp", BUILD / "wrapper-asan", PLAIN, *flags)
-    run_program(program, ASAN_OPTIONS="detect_leaks=1:exitcode=23")
+    # Not fork.c: many versions of it have no allocator for a child that was forked while another thread allocated.
+    for source, arguments in (("leaks.c", ["1000"]), ("basics.c", []), ("threads.c", []), ("wrapper.cpp", [])):
+        program = compile_program(HERE / source, BUILD / (pathlib.Path(source).stem + "-asan"), PLAIN, *flags)
+        run_program(program, *arguments, ASAN_OPTIONS="detect_leaks=1:exitcode=23")
 
 
 def valgrind():
-    """Valgrind: no invalid access, nothing lost over 1,000 opens and closes."""
+    """Valgrind: no invalid access, in forked children either; nothing lost over 1,000 opens and closes."""
     if not shutil.which("valgrind"):
         if os.environ.get("CI") == "true":
             raise Failed("CI needs valgrind")
         return "skipped: no valgrind"
-    checker = [
-        "valgrind",
-        "--quiet",
-        "--leak-check=full",
-        "--show-leak-kinds=definite,indirect",
-        "--errors-for-leak-kinds=definite,indirect",
-        "--error-exitcode=24",
-        "--fair-sched=yes",
-    ]
-    for name, arguments in (("leaks", ["1000"]), ("basics", [])):
+    checker = ["valgrind", "--quiet", "--error-exitcode=24", "--fair-sched=yes"]
+    leaks = ["--leak-check=full", "--show-leak-kinds=definite,indirect", "--errors-for-leak-kinds=definite,indirect"]
+    # A forked child has copies of what its parent's other threads alone refer to: no leak of anybody's.
+    for name, arguments, options in (("leaks", ["1000"], leaks), ("basics", [], leaks), ("fork", [], [])):
         program = compile_program(HERE / (name + ".c"), BUILD / (name + "-valgrind"), PLAIN)
-        run_program(program, *arguments, before=checker)
+        run_program(program, *arguments, before=[*checker, *options])
     return None
 
 
