@@ -271,7 +271,7 @@ package: ## everything that users install, into dist/
 
 .PHONY: test
 # They wait more than they compute: three at once, and those that take longest not last.
-LONGEST := test-server test-python
+LONGEST := test-server test-python test-dynamodb test-c
 # The demo by itself: what it builds without the AWS SDK lies where others look for theirs with it.
 test: setup lint ## everything
 	@scripts/run-parts demo
